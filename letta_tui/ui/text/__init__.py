@@ -1,0 +1,1 @@
+"""From text of any origin to lines a terminal can be given: sanitising, Markdown, highlighting, cells."""
