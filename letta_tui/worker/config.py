@@ -1,0 +1,71 @@
+"""What a worker is started with."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from letta_tui.transport.endpoint import Endpoint
+from letta_tui.worker.ports import KeeperPort
+
+Mode = Literal["standard", "acceptEdits", "unrestricted", "strict"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which conversation the person asked for on the command line.
+
+    ``conversation_id`` wins over everything. ``default`` asks for the agent's conversation named ``default``
+    (it needs ``agent_id`` or a stored agent). ``new`` makes a conversation. All empty: the stored last one.
+    """
+
+    agent_id: str | None = None
+    conversation_id: str | None = None
+    new: bool = False
+    default: bool = False
+
+
+def boot_seconds() -> float:
+    """Seconds since boot that also count the time asleep (Linux); elsewhere the monotonic clock."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.clock_gettime(clock) if clock is not None else time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """Clocks, identities and randomness: whatever a test must be able to decide."""
+
+    wall: Callable[[], float] = time.time
+    mono: Callable[[], float] = time.monotonic
+    boot: Callable[[], float] = boot_seconds
+    new_id: Callable[[], str] = lambda: str(uuid.uuid4())
+    random: Callable[[], float] = field(default_factory=lambda: random.Random().random)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerConfig:
+    """Either ``keeper`` (embedded server) or ``endpoint`` (a server that somebody else runs).
+
+    ``ledger_path`` is the SQLite file of sends. ``cwd`` is the working folder of new conversations, and of
+    resumed ones only when the person named it (``cwd_explicit``). ``window_id`` keeps drafts of two windows apart.
+    """
+
+    ledger_path: Path
+    endpoint: Endpoint | None = None
+    keeper: KeeperPort | None = None
+    target: Target = Target()
+    mode: Mode | None = None  # None: standard for a new conversation, rule 9 on resume
+    cwd: str | None = None
+    cwd_explicit: bool = False
+    window_id: str = "main"
+    client_version: str = "0"
+    hands: Hands = field(default_factory=Hands)
+    settle_seconds: float = 0.4  # between the two readings after a broken connection
+    page_size: int = 50
+    hold_wait: float = 10.0  # how long a send waits for the keeper to confirm its hold
+    cache_path: Path | None = None

@@ -1,0 +1,54 @@
+"""What the worker needs from above it, as protocols; the program wires the real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from letta_tui.seam.state import TurnOutcome
+from letta_tui.transport.endpoint import Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class EndNote:
+    """The end of a turn that a keeper saw.
+
+    ``when`` is wall clock seconds. ``words`` is one short sentence. ``what`` is the kind of thing that
+    happened: a turn that ended, an approval that waits, a tool that ran or an error.
+    """
+
+    when: float
+    agent_id: str
+    conversation_id: str
+    outcome: TurnOutcome
+    words: str
+    what: str = "end"
+
+
+class KeeperPort(Protocol):
+    """A keeper as the worker sees it: the one that owns the server's life and holds conversations.
+
+    Every method may raise :class:`letta_tui.transport.connection.Refused` with one clear sentence, or
+    ``ConnectionError``/``OSError`` when the keeper cannot be reached just now (the worker tries again).
+    """
+
+    async def endpoint(self) -> Endpoint:
+        """Where the server is now; starts keeper and server when neither lives. Asked on every connect."""
+        ...
+
+    async def hold(self, agent_id: str, conversation_id: str) -> bool:
+        """Ask the keeper to stay subscribed; true once it has confirmed that it is."""
+        ...
+
+    async def release(self, agent_id: str, conversation_id: str) -> None:
+        """The view no longer looks at this conversation; the keeper lets go when nothing is open in it."""
+        ...
+
+    async def restart_server(self) -> None:
+        """Stop the server and start a new one (a wedged conversation is usable afterwards)."""
+        ...
+
+    async def ends_since(self, agent_id: str, conversation_id: str, since: float) -> Sequence[EndNote]:
+        """What happened in the conversation after ``since`` (wall clock seconds), oldest first."""
+        ...
