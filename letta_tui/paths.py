@@ -1,0 +1,182 @@
+"""Where everything of ours lives: one value with every folder and file of a profile.
+
+``LETTA_TUI_DATA_DIR`` moves all of it below one folder; otherwise the platform's own folders are used.
+Nothing here opens a file; :meth:`Paths.create` is the only function that writes, and what it makes can be
+entered by its owner alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+APP = "letta-tui"
+DATA_DIR_VARIABLE = "LETTA_TUI_DATA_DIR"
+DEFAULT_PROFILE = "default"
+DEMO_PROFILE = "demo"
+
+#: ``sun_path`` holds 104 bytes with its closing zero on macOS and the BSDs, 108 on Linux.
+SOCKET_PATH_LIMIT = 100
+
+_PROFILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class PathsError(Exception):
+    """A folder cannot be used; the message is one clear sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The folders of one profile. All absolute; none is guaranteed to exist before :meth:`create`.
+
+    ``config`` is shared by every profile, since the profiles are described in it. ``runtime`` is *not* the
+    session's runtime folder: that one is emptied when the person logs out, while a keeper may live on, and a
+    keeper whose lock file vanished could be started twice.
+    """
+
+    profile: str
+    config: Path
+    data: Path
+    state: Path
+    cache: Path
+    runtime: Path
+
+    @property
+    def config_file(self) -> Path:
+        return self.config / "config.toml"
+
+    @property
+    def ledger(self) -> Path:
+        """The send ledger (SQLite)."""
+        return self.data / "ledger.sqlite3"
+
+    @property
+    def cache_db(self) -> Path:
+        """The transcript cache: may be deleted at any time, and never delays a send."""
+        return self.cache / "transcripts.sqlite3"
+
+    @property
+    def log(self) -> Path:
+        """Tracebacks and unknown frames; never message bodies."""
+        return self.state / "letta-tui.log"
+
+    @property
+    def keeper_lock(self) -> Path:
+        return self.runtime / "keeper.lock"
+
+    @property
+    def keeper_state(self) -> Path:
+        return self.runtime / "keeper.json"
+
+    @property
+    def keeper_log(self) -> Path:
+        return self.state / "keeper.log"
+
+    @property
+    def server_token(self) -> Path:
+        """The capability token of the embedded server, 0600."""
+        return self.runtime / "server.token"
+
+    @property
+    def keeper_socket(self) -> Path:
+        """A path short enough for a Unix socket, always the same one for the same ``runtime`` folder."""
+        wanted = self.runtime / "keeper.sock"
+        if len(os.fsencode(wanted)) <= SOCKET_PATH_LIMIT:
+            return wanted
+        digest = hashlib.sha256(os.fsencode(self.runtime)).hexdigest()[:16]
+        return _short_root() / f"{digest}.sock"
+
+    def create(self) -> Paths:
+        """Make every folder, 0700, and return ``self``; :class:`PathsError` when one cannot be used."""
+        try:
+            # Not closed to others when it exists: it may be a folder that the person chose and shares.
+            self.config.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            words = error.strerror or error
+            raise PathsError(f"The folder {self.config} cannot be made: {words}.") from None
+        for folder in (self.data, self.state, self.cache, self.runtime):
+            private_folder(folder)
+        socket_folder = self.keeper_socket.parent
+        if socket_folder != self.runtime:
+            private_folder(socket_folder)
+        return self
+
+
+def _short_root() -> Path:
+    name = f"{APP}-{os.getuid()}" if hasattr(os, "getuid") else APP
+    root = Path(tempfile.gettempdir()) / name
+    if len(os.fsencode(root)) > SOCKET_PATH_LIMIT - 22:
+        return Path("/tmp") / name
+    return root
+
+
+def private_folder(folder: Path) -> None:
+    """Make ``folder`` if needed and close it to everyone else.
+
+    A folder of another user is refused: in a shared temporary folder somebody else could have made it first.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        info = folder.lstat()
+    except FileExistsError:
+        raise PathsError(f"{folder} is needed as a folder, but a file has that name.") from None
+    except OSError as error:
+        raise PathsError(f"The folder {folder} cannot be made: {error.strerror or error}.") from None
+    if stat.S_ISLNK(info.st_mode):
+        info = folder.stat()
+    if not hasattr(os, "getuid"):
+        return
+    if info.st_uid != os.getuid():
+        raise PathsError(f"The folder {folder} belongs to another user; it is not used.")
+    if stat.S_IMODE(info.st_mode) & 0o077:
+        try:
+            folder.chmod(0o700)
+        except OSError as error:
+            words = error.strerror or error
+            raise PathsError(f"The folder {folder} cannot be closed to others: {words}.") from None
+
+
+def check_profile_name(name: str) -> str:
+    """``name`` itself, or :class:`PathsError`: it becomes the name of a folder."""
+    if not _PROFILE.fullmatch(name):
+        raise PathsError(
+            f"{name!r} is no name for a profile: letters, digits, dots, dashes and underscores, "
+            "64 at most, starting with a letter or digit."
+        )
+    return name
+
+
+def resolve(profile: str = DEFAULT_PROFILE, environ: Mapping[str, str] | None = None) -> Paths:
+    """The folders of ``profile``; ``environ`` defaults to the process's environment."""
+    check_profile_name(profile)
+    values = os.environ if environ is None else environ
+    override = values.get(DATA_DIR_VARIABLE, "")
+    if override:
+        root = Path(override).expanduser().absolute()
+        home = root / "profiles" / profile
+        return Paths(
+            profile=profile,
+            config=root,
+            data=home,
+            state=home / "state",
+            cache=home / "cache",
+            runtime=home / "run",
+        )
+    from platformdirs import PlatformDirs  # imported late: `--version` needs none of this
+
+    dirs = PlatformDirs(APP, appauthor=False)
+    state = Path(dirs.user_state_dir) / "profiles" / profile
+    return Paths(
+        profile=profile,
+        config=Path(dirs.user_config_dir),
+        data=Path(dirs.user_data_dir) / "profiles" / profile,
+        state=state,
+        cache=Path(dirs.user_cache_dir) / "profiles" / profile,
+        runtime=state / "run",
+    )
