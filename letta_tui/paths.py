@@ -18,11 +18,17 @@ from pathlib import Path
 
 APP = "letta-tui"
 DATA_DIR_VARIABLE = "LETTA_TUI_DATA_DIR"
-DEFAULT_PROFILE = "default"
-DEMO_PROFILE = "demo"
+DEFAULT_LONGEST_SOCKET_NAME = len("/") + 24
+
+_PROFILE = "default"
+DEMO_LONGEST_SOCKET_NAME = len("/") + 24
+
+_PROFILE = "demo"
 
 #: ``sun_path`` holds 104 bytes with its closing zero on macOS and the BSDs, 108 on Linux.
 SOCKET_PATH_LIMIT = 100
+
+_LONGEST_SOCKET_NAME = len("/") + 24
 
 _PROFILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -36,8 +42,8 @@ class Paths:
     """The folders of one profile. All absolute; none is guaranteed to exist before :meth:`create`.
 
     ``config`` is shared by every profile, since the profiles are described in it. ``runtime`` is *not* the
-    session's runtime folder: that one is emptied when the person logs out, while a keeper may live on, and a
-    keeper whose lock file vanished could be started twice.
+    session's runtime folder: that one is emptied when the person logs out, while a keeper may live on. It is
+    short enough for a Unix socket with a name of 24 bytes.
     """
 
     profile: str
@@ -66,32 +72,6 @@ class Paths:
         """Tracebacks and unknown frames; never message bodies."""
         return self.state / "letta-tui.log"
 
-    @property
-    def keeper_lock(self) -> Path:
-        return self.runtime / "keeper.lock"
-
-    @property
-    def keeper_state(self) -> Path:
-        return self.runtime / "keeper.json"
-
-    @property
-    def keeper_log(self) -> Path:
-        return self.state / "keeper.log"
-
-    @property
-    def server_token(self) -> Path:
-        """The capability token of the embedded server, 0600."""
-        return self.runtime / "server.token"
-
-    @property
-    def keeper_socket(self) -> Path:
-        """A path short enough for a Unix socket, always the same one for the same ``runtime`` folder."""
-        wanted = self.runtime / "keeper.sock"
-        if len(os.fsencode(wanted)) <= SOCKET_PATH_LIMIT:
-            return wanted
-        digest = hashlib.sha256(os.fsencode(self.runtime)).hexdigest()[:16]
-        return _short_root() / f"{digest}.sock"
-
     def create(self) -> Paths:
         """Make every folder, 0700, and return ``self``; :class:`PathsError` when one cannot be used."""
         try:
@@ -100,20 +80,27 @@ class Paths:
         except OSError as error:
             words = error.strerror or error
             raise PathsError(f"The folder {self.config} cannot be made: {words}.") from None
-        for folder in (self.data, self.state, self.cache, self.runtime):
+        folders = [self.data, self.state, self.cache, self.runtime]
+        if not self.runtime.is_relative_to(self.state):
+            folders.insert(0, self.runtime.parent)  # in a shared temporary folder: ours, or refused
+        for folder in folders:
             private_folder(folder)
-        socket_folder = self.keeper_socket.parent
-        if socket_folder != self.runtime:
-            private_folder(socket_folder)
         return self
 
 
-def _short_root() -> Path:
-    name = f"{APP}-{os.getuid()}" if hasattr(os, "getuid") else APP
-    root = Path(tempfile.gettempdir()) / name
-    if len(os.fsencode(root)) > SOCKET_PATH_LIMIT - 22:
-        return Path("/tmp") / name
-    return root
+def _runtime(state: Path) -> Path:
+    """A folder for sockets, always the same one for the same ``state``: below it unless that is too long."""
+    wanted = state / "run"
+    if _fits(wanted):
+        return wanted
+    owner = f"{APP}-{os.getuid()}" if hasattr(os, "getuid") else APP
+    digest = hashlib.sha256(os.fsencode(state)).hexdigest()[:16]
+    short = Path(tempfile.gettempdir()) / owner / digest
+    return short if _fits(short) else Path("/tmp") / owner / digest
+
+
+def _fits(folder: Path) -> bool:
+    return len(os.fsencode(folder)) + _LONGEST_SOCKET_NAME <= SOCKET_PATH_LIMIT
 
 
 def private_folder(folder: Path) -> None:
@@ -166,7 +153,7 @@ def resolve(profile: str = DEFAULT_PROFILE, environ: Mapping[str, str] | None = 
             data=home,
             state=home / "state",
             cache=home / "cache",
-            runtime=home / "run",
+            runtime=_runtime(home / "state"),
         )
     from platformdirs import PlatformDirs  # imported late: `--version` needs none of this
 
@@ -178,5 +165,5 @@ def resolve(profile: str = DEFAULT_PROFILE, environ: Mapping[str, str] | None = 
         data=Path(dirs.user_data_dir) / "profiles" / profile,
         state=state,
         cache=Path(dirs.user_cache_dir) / "profiles" / profile,
-        runtime=state / "run",
+        runtime=_runtime(state),
     )
