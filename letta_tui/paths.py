@@ -18,12 +18,8 @@ from pathlib import Path
 
 APP = "letta-tui"
 DATA_DIR_VARIABLE = "LETTA_TUI_DATA_DIR"
-DEFAULT_LONGEST_SOCKET_NAME = len("/") + 24
-
-_PROFILE = "default"
-DEMO_LONGEST_SOCKET_NAME = len("/") + 24
-
-_PROFILE = "demo"
+DEFAULT_PROFILE = "default"
+DEMO_PROFILE = "demo"
 
 #: ``sun_path`` holds 104 bytes with its closing zero on macOS and the BSDs, 108 on Linux.
 SOCKET_PATH_LIMIT = 100
