@@ -1,1 +1,248 @@
-"""The config file: named endpoints and preferences."""
+"""The config file: named endpoints ("profiles"), read from TOML and checked key by key.
+
+Every key is described once, in ``KEYS``; the reader, the messages about mistakes and the table in README.md
+rest on it. Secrets are never values here: a profile says where its token or key is to be found.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from letta_tui.paths import DEFAULT_PROFILE, PathsError, check_profile_name
+
+Kind = Literal["embedded", "direct", "hosted"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+MODES = ("standard", "acceptEdits", "unrestricted", "strict")
+SKILL_SOURCES = ("bundled", "global", "agent", "project")
+DEFAULT_API_BASE = "https://api.letta.com"
+DEFAULT_API_KEY_ENV = "LETTA_API_KEY"
+DEFAULT_IDLE_MINUTES = 30.0
+
+
+class ConfigError(Exception):
+    """The config file is wrong; the message is one clear sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of a profile. ``kinds``: the kinds of endpoint it means something to."""
+
+    name: str
+    type: Literal["text", "path", "command", "number", "switch", "texts", "table"]
+    words: str
+    kinds: tuple[Kind, ...] = KINDS
+    choices: tuple[str, ...] = ()
+
+
+KEYS: tuple[Key, ...] = (
+    Key("kind", "text", "`embedded` (started here, the default), `direct` or `hosted`", choices=KINDS),
+    Key("url", "text", "address of the server: `ws://`, `wss://`, `http://` or `https://`", ("direct",)),
+    Key("token_file", "path", "file that holds the server's token, read again on every connect", ("direct",)),
+    Key("token_command", "command", "program, with arguments, that prints the token", ("direct",)),
+    Key("ca_file", "path", "certificates (PEM) to trust besides the system's", ("direct", "hosted")),
+    Key("api_base", "text", f"address of the hosted API (default `{DEFAULT_API_BASE}`)", ("hosted",)),
+    Key(
+        "api_key_env",
+        "text",
+        f"environment variable with the key (default `{DEFAULT_API_KEY_ENV}`)",
+        ("hosted",),
+    ),
+    Key("api_key_file", "path", "file that holds the key", ("hosted",)),
+    Key(
+        "api_key_keyring",
+        "text",
+        "`service/user` of the key in the system's keyring (extra `keyring`)",
+        ("hosted",),
+    ),
+    Key("device", "text", "id of the device whose runtime is used", ("hosted",)),
+    Key(
+        "letta",
+        "path",
+        "the `letta` program (default: `LETTA_CLI_PATH`, this environment, `PATH`)",
+        ("embedded",),
+    ),
+    Key(
+        "idle_minutes", "number", "keeper and server leave after this long with nothing to do", ("embedded",)
+    ),
+    Key("telemetry", "switch", "let the server send its telemetry (default false)", ("embedded",)),
+    Key("self_update", "switch", "let the server update itself (default false)", ("embedded",)),
+    Key("environment", "table", "environment variables for the server and its tools", ("embedded",)),
+    Key("agent", "text", "agent to talk to when none is named"),
+    Key("mode", "text", "permission mode of new conversations (default `standard`)", choices=MODES),
+    Key("cwd", "path", "working folder of new conversations (default: the current one)"),
+)
+
+_BY_NAME = {key.name: key for key in KEYS}
+_SECRETS = ("token", "api_key", "key", "password", "secret")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A named endpoint. Paths are absolute. See ``KEYS`` for what each field means."""
+
+    name: str = DEFAULT_PROFILE
+    kind: Kind = "embedded"
+    url: str = ""
+    token_file: Path | None = None
+    token_command: tuple[str, ...] = ()
+    ca_file: Path | None = None
+    api_base: str = DEFAULT_API_BASE
+    api_key_env: str = DEFAULT_API_KEY_ENV
+    api_key_file: Path | None = None
+    api_key_keyring: str = ""
+    device: str = ""
+    letta: Path | None = None
+    idle_minutes: float = DEFAULT_IDLE_MINUTES
+    telemetry: bool = False
+    self_update: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+    agent: str = ""
+    mode: str = ""
+    cwd: Path | None = None
+
+    @property
+    def where(self) -> str:
+        """The endpoint in a few words, without secrets."""
+        if self.kind == "direct":
+            return self.url
+        if self.kind == "hosted":
+            return f"device {self.device} at {self.api_base}" if self.device else self.api_base
+        return "embedded server"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The whole file. ``file`` need not exist: then it is an empty one."""
+
+    file: Path
+    profile: str = DEFAULT_PROFILE
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    exists: bool = False
+
+    def pick(self, name: str | None) -> Profile:
+        """The profile called ``name``, or the file's default one; :class:`ConfigError` when there is none."""
+        wanted = name or self.profile
+        found = self.profiles.get(wanted)
+        if found is not None:
+            return found
+        if wanted == DEFAULT_PROFILE:
+            return Profile()
+        near = difflib.get_close_matches(wanted, [DEFAULT_PROFILE, *self.profiles], n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else f" Add a table [profiles.{wanted}]."
+        raise ConfigError(f"There is no profile {wanted!r} in {self.file}.{hint}")
+
+
+def load(file: Path) -> Config:
+    """Read ``file``; a file that does not exist is an empty one."""
+    try:
+        with file.open("rb") as opened:
+            raw = tomllib.load(opened)
+    except FileNotFoundError:
+        return Config(file)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not valid TOML: {error}.") from None
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror or error}.") from None
+    return parse(raw, file)
+
+
+def parse(raw: Mapping[str, Any], file: Path) -> Config:
+    """Check the parsed TOML ``raw`` key by key. Relative paths are taken from the folder of ``file``."""
+    for name in raw:
+        if name not in ("profile", "profiles"):
+            raise _unknown(name, ("profile", "profiles"), "at the top of", file)
+    tables = raw.get("profiles", {})
+    if not isinstance(tables, dict):
+        raise ConfigError(f"'profiles' in {file} must be tables such as [profiles.work].")
+    profiles: dict[str, Profile] = {}
+    for name, table in tables.items():
+        try:
+            check_profile_name(name)
+        except PathsError as error:
+            raise ConfigError(f"{str(error).rstrip('.')} ({file}).") from None
+        if not isinstance(table, dict):
+            raise ConfigError(f"'profiles.{name}' in {file} must be a table: [profiles.{name}].")
+        profiles[name] = _profile(name, table, file)
+    default = raw.get("profile", DEFAULT_PROFILE)
+    if not isinstance(default, str):
+        raise ConfigError(f"'profile' in {file} must be the name of a profile.")
+    config = Config(file, default, profiles, exists=True)
+    config.pick(None)
+    return config
+
+
+def _profile(name: str, table: Mapping[str, Any], file: Path) -> Profile:
+    where = f"in [profiles.{name}] of"
+    values: dict[str, Any] = {}
+    for key_name, value in table.items():
+        key = _BY_NAME.get(key_name)
+        if key is None:
+            if key_name in _SECRETS:
+                instead = (
+                    "api_key_env, api_key_file or api_key_keyring" if "key" in key_name else "token_file"
+                )
+                raise ConfigError(f"No secret belongs {where} {file}: use {instead} instead of {key_name!r}.")
+            raise _unknown(key_name, _BY_NAME, where, file)
+        values[key_name] = _value(key, value, where, file)
+    kind = values.get("kind", "embedded")
+    for key_name in values:
+        kinds = _BY_NAME[key_name].kinds
+        if kind not in kinds:
+            raise ConfigError(
+                f"{key_name!r} {where} {file} belongs to kind {_any_of(kinds)}, but this one is {kind!r}."
+            )
+    if kind == "direct" and not values.get("url"):
+        raise ConfigError(f"A direct profile needs a 'url': add one {where} {file}.")
+    if "token_file" in values and "token_command" in values:
+        raise ConfigError(f"Either 'token_file' or 'token_command', not both, {where} {file}.")
+    return Profile(name=name, **values)
+
+
+def _value(key: Key, value: Any, where: str, file: Path) -> Any:
+    """``value`` as the type that ``key`` has in :class:`Profile`."""
+
+    def wrong(wanted: str) -> ConfigError:
+        return ConfigError(f"{key.name!r} {where} {file} must be {wanted}.")
+
+    if key.type in ("text", "path"):
+        if not isinstance(value, str) or not value.strip() or "\0" in value:
+            raise wrong("text between quotes, not empty")
+        if key.choices and value not in key.choices:
+            near = difflib.get_close_matches(value, key.choices, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ConfigError(f"{key.name!r} {where} {file} must be {_any_of(key.choices)}{hint or '.'}")
+        if key.type == "text":
+            return value
+        path = Path(value).expanduser()
+        return path if path.is_absolute() else file.absolute().parent / path
+    if key.type == "number":
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
+            raise wrong("a number above zero")
+        return float(value)
+    if key.type == "switch":
+        if not isinstance(value, bool):
+            raise wrong("true or false")
+        return value
+    if key.type == "table":
+        if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
+            raise wrong('a table of texts, such as { NAME = "value" }')
+        return dict(value)
+    if not isinstance(value, list) or not value or not all(isinstance(v, str) for v in value):
+        raise wrong('a list of texts, such as ["program", "argument"]')
+    return tuple(value)
+
+
+def _unknown(name: str, known: Any, where: str, file: Path) -> ConfigError:
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    hint = f" Did you mean {near[0]!r}?" if near else f" Possible are: {', '.join(known)}."
+    return ConfigError(f"There is no key {name!r} {where} {file}.{hint}")
+
+
+def _any_of(names: tuple[str, ...]) -> str:
+    quoted = [repr(name) for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
