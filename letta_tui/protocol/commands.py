@@ -18,8 +18,8 @@ from letta_tui.protocol.events import Runtime
 Command = dict[str, Any]
 
 
-def _command(kind: str, request_id: str | None, **fields: Any) -> Command:
-    command: Command = {"type": kind}
+def _command(command_type: str, request_id: str | None, **fields: Any) -> Command:
+    command: Command = {"type": command_type}
     if request_id is not None:
         command["request_id"] = request_id
     command.update((name, value) for name, value in fields.items() if value is not None)
@@ -149,9 +149,7 @@ def create_message(
 
     ``otid`` is the client message id too: that is how the message is found again in history.
     """
-    payload = _command(
-        "",
-        None,
+    payload = _query(
         kind="create_message",
         messages=[
             {
@@ -169,7 +167,6 @@ def create_message(
         image_failure_mode=image_failure_mode,
         response_format=None if response_format is None else dict(response_format),
     )
-    del payload["type"]
     return _command(
         "input",
         request_id,

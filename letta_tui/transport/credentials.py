@@ -1,0 +1,106 @@
+"""Tokens: read anew at each connect, so that a rotated one is picked up without a restart.
+
+A capability token or API key is sent as it stands, and so is a signed bearer token (a JWT): both are
+opaque here. No token is ever put in a message, a log line or an address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from letta_tui.transport.connection import Refused
+from letta_tui.transport.endpoint import Endpoint
+
+_LARGEST = 64 * 1024  # bytes of a token file or of a command's output
+_COMMAND_SECONDS = 30.0  # a password manager may ask its owner first
+
+
+async def read_token(endpoint: Endpoint, environ: Mapping[str, str] = os.environ) -> str | None:
+    """The token to present, or None when the endpoint names none. Raises ``Refused("token")``."""
+    if endpoint.token is not None:
+        return _checked(endpoint.token, "The token given")
+    if endpoint.token_file is not None:
+        return _checked(await asyncio.to_thread(_from_file, endpoint.token_file), str(endpoint.token_file))
+    if endpoint.token_command:
+        shown = endpoint.token_command[0]
+        return _checked(await _from_command(endpoint.token_command), f"The token command {shown}")
+    if endpoint.token_env:
+        value = environ.get(endpoint.token_env, "")
+        if value.strip():
+            return _checked(value, f"The environment variable {endpoint.token_env}")
+        if endpoint.kind == "hosted":
+            raise Refused(
+                "token",
+                f"No API key: set {endpoint.token_env}, or name a token file or command in the profile.",
+            )
+    return None
+
+
+def token_file_advice(path: Path) -> str | None:
+    """One sentence when others on this machine can read the token, else None."""
+    if os.name != "posix":
+        return None
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return None
+    if stat.S_IMODE(mode) & 0o077:
+        return f"Others on this machine can read the token in {path}: run chmod 600 on it."
+    return None
+
+
+def _checked(value: str, source: str) -> str:
+    token = value.strip()
+    if not token:
+        raise Refused("token", f"{source} holds no token: it is empty.")
+    if not token.isascii() or any(ord(c) <= 32 or ord(c) == 127 for c in token):
+        raise Refused("token", f"{source} does not hold a token: it has spaces, line breaks or other signs.")
+    return token
+
+
+def _from_file(path: Path) -> str:
+    try:
+        with path.expanduser().open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except FileNotFoundError:
+        raise Refused("token", f"The token file {path} does not exist.") from None
+    except PermissionError:
+        raise Refused("token", f"The token file {path} may not be read by you.") from None
+    except OSError as error:
+        reason = error.strerror or "it cannot be read"
+        raise Refused("token", f"The token file {path} cannot be read: {reason}.") from None
+    if len(data) > _LARGEST:
+        raise Refused("token", f"The token file {path} is too large to be a token.")
+    return data.decode("utf-8", "replace")
+
+
+async def _from_command(argv: tuple[str, ...]) -> str:
+    shown = argv[0]
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+    except FileNotFoundError:
+        raise Refused("token", f"The token command {shown} was not found.") from None
+    except (OSError, ValueError):
+        raise Refused("token", f"The token command {shown} cannot be run.") from None
+    try:
+        out, _ = await asyncio.wait_for(process.communicate(), _COMMAND_SECONDS)
+    except TimeoutError:
+        seconds = round(_COMMAND_SECONDS)
+        raise Refused("token", f"The token command {shown} gave no token within {seconds} seconds.") from None
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+    if process.returncode != 0:
+        raise Refused("token", f"The token command {shown} failed with exit status {process.returncode}.")
+    return out[: _LARGEST + 1].decode("utf-8", "replace")
