@@ -115,10 +115,17 @@ class Client:
             self._fail(lost)
             raise
 
-    async def request(self, command: Mapping[str, Any], timeout: float = DEFAULT_TIMEOUT) -> Frame:
+    async def request(
+        self,
+        command: Mapping[str, Any],
+        timeout: float = DEFAULT_TIMEOUT,
+        *,
+        on_written: Callable[[], None] | None = None,
+    ) -> Frame:
         """Write a command and wait for its answer, whatever it says. Times are seconds.
 
         Raises ``NoAnswer`` or ``ConnectionLost``. A ``request_id`` is added unless the command has one.
+        ``on_written`` is called once the connection took the command, before its answer is waited for.
         """
         kind = str(command.get("type", ""))
         expected = names.answer_type(kind)
@@ -135,6 +142,8 @@ class Client:
         try:
             async with asyncio.timeout(timeout):
                 await self.send(command)
+                if on_written is not None:
+                    on_written()
                 return await future
         except TimeoutError:
             raise NoAnswer(kind, timeout) from None
