@@ -155,7 +155,7 @@ class KeeperHandle:
         return tuple(_end(item) for item in raw["ends"])
 
     def on_news(self, listener: Callable[[Mapping[str, Any]], None] | None) -> None:
-        """``listener`` gets what the keeper says unasked, such as ``{"news": "server", "state": "stopped"}``."""
+        """``listener`` gets what the keeper says unasked, e.g. ``{"news": "server", "state": "stopped"}``."""
         self._listener = listener
 
     async def close(self) -> None:

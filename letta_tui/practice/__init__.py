@@ -1,1 +1,1 @@
-""""""
+"""A scripted model on loopback: the one behind ``letta-tui demo`` and behind the tests."""
