@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from letta_tui.protocol import names
 from letta_tui.protocol.events import Runtime
 
 Command = dict[str, Any]
@@ -62,6 +63,8 @@ def runtime_start(
     stages denials for approvals only the backend knows, so it is off unless asked for. ``pin_global`` and
     ``memfs`` speak of a created agent.
     """
+    if mode not in names.MODES:
+        raise ValueError(f"unknown mode {mode!r}")  # the server would not answer
     agent: Command | None = None
     if create_agent is not None:
         agent = {"body": dict(create_agent)}

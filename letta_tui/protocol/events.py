@@ -299,10 +299,10 @@ class Answer:
         error = raw.get("error")
         if isinstance(error, Mapping):  # a few answers give {code, message}
             error = error.get("message")
-        return Answer(
-            success=flag(raw, "success") or flag(raw, "accepted"),
-            error=error if isinstance(error, str) else "",
-        )
+        success = flag(raw, "success") or flag(raw, "accepted")
+        if error is None and not success:
+            error = raw.get("output")  # execute_command_response has its reason there
+        return Answer(success=success, error=error if isinstance(error, str) else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,24 @@
-"""From an endpoint to a connection, by the strategy its kind calls for."""
+"""From an endpoint to a connection, by the strategy its kind and its own word call for."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
 
-from letta_tui.protocol import Runtime
-from letta_tui.transport.connection import Connection
+from letta_tui.protocol import Runtime, ServerInfo
+from letta_tui.transport.connection import Connection, Refused
 from letta_tui.transport.credentials import read_token
 from letta_tui.transport.direct import open_socket
+from letta_tui.transport.discovery import look_ahead
 from letta_tui.transport.endpoint import Endpoint
+from letta_tui.transport.environments import Environments
+from letta_tui.transport.http import Fetch, fetch
+from letta_tui.transport.relay import open_pair, relay_url
+
+
+def wants_pair(endpoint: Endpoint, info: ServerInfo | None) -> bool:
+    """Two sockets for the hosted relay and for a server that splits its channels; else one."""
+    return endpoint.kind == "hosted" or (info is not None and info.split_channels)
 
 
 async def open_connection(
@@ -17,12 +26,30 @@ async def open_connection(
     scope: Runtime | None = None,
     *,
     timeout: float = 10.0,
+    fetcher: Fetch = fetch,
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
 ) -> Connection:
-    """Connect within ``timeout`` seconds, or raise ``Refused`` with one clear sentence.
+    """Connect, or raise ``Refused`` with one clear sentence. ``timeout`` (seconds) is for the sockets.
 
     ``scope`` names agent and conversation, which a hosted endpoint has in its address; a direct server
-    does not need it.
+    does not need it. A machine's connection id is looked up here each time, since it changes.
     """
     token = await read_token(endpoint)
-    return await open_socket(endpoint.url, token, timeout=timeout, ca_file=endpoint.ca_file, new_id=new_id)
+    ca_file = endpoint.ca_file
+    if endpoint.kind == "hosted":
+        if scope is None:
+            raise ValueError("a hosted endpoint is connected to for one conversation")
+        if not endpoint.device_id:
+            raise Refused("hosted", "No machine is chosen: pick one of the account's environments first.")
+        connection = await Environments(endpoint, fetcher=fetcher).connection_id(endpoint.device_id)
+        url = relay_url(endpoint.url, connection, scope)
+        return await open_pair(url, token, timeout=timeout, ca_file=ca_file, new_id=new_id)
+    # An embedded server is one this program starts: known to have one socket.
+    info = (
+        None
+        if endpoint.kind == "embedded"
+        else await look_ahead(endpoint, token, timeout=timeout, fetcher=fetcher)
+    )
+    if wants_pair(endpoint, info):
+        return await open_pair(endpoint.url, token, timeout=timeout, ca_file=ca_file, new_id=new_id)
+    return await open_socket(endpoint.url, token, timeout=timeout, ca_file=ca_file, new_id=new_id)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import ssl
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,9 +16,10 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from letta_tui import __version__
 from letta_tui.protocol import Frame, parse
-from letta_tui.transport.connection import ConnectionLost, Refused
+from letta_tui.transport.connection import ConnectionLost
 from letta_tui.transport.endpoint import is_loopback
 from letta_tui.transport.failures import connect_failure, lost_words
+from letta_tui.transport.tls import tls_context
 
 # A history page or a tool result can pass the library's 1 MiB; 64 MiB is beyond anything a person reads.
 LARGEST_MESSAGE = 64 * 1024 * 1024
@@ -176,14 +176,3 @@ async def open_socket(
         raise connect_failure(error, url, had_token=token is not None) from None
     assert isinstance(socket, _Socket)
     return DirectConnection(socket, new_id(), keepalive=keepalive)
-
-
-def tls_context(ca_file: Path | None) -> ssl.SSLContext:
-    """The system's trust, and this file's in addition. Raises ``Refused`` when it cannot be used."""
-    context = ssl.create_default_context()
-    if ca_file is not None:
-        try:
-            context.load_verify_locations(cafile=ca_file.expanduser())
-        except (OSError, ssl.SSLError):
-            raise Refused("tls", f"The certificate file {ca_file} cannot be used.") from None
-    return context

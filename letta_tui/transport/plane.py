@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from letta_tui.transport.order import RESTART_DISTANCE
+
 REMEMBERED_KEYS = 1_000
 _MOST_MISSING = 10_000
 
@@ -60,7 +62,11 @@ class Sequence:
             self.highest = seq
             return None
         if seq <= self.highest:
-            self._missing.discard(seq)
+            if seq in self._missing:
+                self._missing.discard(seq)
+            elif self.highest - seq > RESTART_DISTANCE:
+                self.highest = seq  # the counter started anew behind a relay that kept its sockets
+                self._missing.clear()
             return None
         gap = Gap(self.highest + 1, seq - 1) if seq > self.highest + 1 else None
         if gap is not None:
