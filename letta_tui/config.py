@@ -39,26 +39,17 @@ class Key:
     choices: tuple[str, ...] = ()
 
 
+_REMOTE: tuple[Kind, ...] = ("direct", "hosted")
+
 KEYS: tuple[Key, ...] = (
     Key("kind", "text", "`embedded` (started here, the default), `direct` or `hosted`", choices=KINDS),
     Key("url", "text", "address of the server: `ws://`, `wss://`, `http://` or `https://`", ("direct",)),
-    Key("token_file", "path", "file that holds the server's token, read again on every connect", ("direct",)),
-    Key("token_command", "command", "program, with arguments, that prints the token", ("direct",)),
-    Key("ca_file", "path", "certificates (PEM) to trust besides the system's", ("direct", "hosted")),
+    Key("token_file", "path", "file with the token or API key, read again on every connect", _REMOTE),
+    Key("token_command", "command", "program, with arguments, that prints the token or API key", _REMOTE),
+    Key("token_env", "text", f"environment variable with it (hosted: `{DEFAULT_API_KEY_ENV}`)", _REMOTE),
+    Key("keyring", "text", "`service/user` of it in the system's keyring (extra `keyring`)", _REMOTE),
+    Key("ca_file", "path", "certificates (PEM) to trust besides the system's", _REMOTE),
     Key("api_base", "text", f"address of the hosted API (default `{DEFAULT_API_BASE}`)", ("hosted",)),
-    Key(
-        "api_key_env",
-        "text",
-        f"environment variable with the key (default `{DEFAULT_API_KEY_ENV}`)",
-        ("hosted",),
-    ),
-    Key("api_key_file", "path", "file that holds the key", ("hosted",)),
-    Key(
-        "api_key_keyring",
-        "text",
-        "`service/user` of the key in the system's keyring (extra `keyring`)",
-        ("hosted",),
-    ),
     Key("device", "text", "id of the device whose runtime is used", ("hosted",)),
     Key(
         "letta",
@@ -90,11 +81,10 @@ class Profile:
     url: str = ""
     token_file: Path | None = None
     token_command: tuple[str, ...] = ()
+    token_env: str = ""
+    keyring: str = ""
     ca_file: Path | None = None
     api_base: str = DEFAULT_API_BASE
-    api_key_env: str = DEFAULT_API_KEY_ENV
-    api_key_file: Path | None = None
-    api_key_keyring: str = ""
     device: str = ""
     letta: Path | None = None
     idle_minutes: float = DEFAULT_IDLE_MINUTES
@@ -183,10 +173,10 @@ def _profile(name: str, table: Mapping[str, Any], file: Path) -> Profile:
         key = _BY_NAME.get(key_name)
         if key is None:
             if key_name in _SECRETS:
-                instead = (
-                    "api_key_env, api_key_file or api_key_keyring" if "key" in key_name else "token_file"
+                raise ConfigError(
+                    f"No secret belongs {where} {file}: use token_file, token_command, token_env or keyring "
+                    f"instead of {key_name!r}."
                 )
-                raise ConfigError(f"No secret belongs {where} {file}: use {instead} instead of {key_name!r}.")
             raise _unknown(key_name, _BY_NAME, where, file)
         values[key_name] = _value(key, value, where, file)
     kind = values.get("kind", "embedded")
@@ -198,8 +188,9 @@ def _profile(name: str, table: Mapping[str, Any], file: Path) -> Profile:
             )
     if kind == "direct" and not values.get("url"):
         raise ConfigError(f"A direct profile needs a 'url': add one {where} {file}.")
-    if "token_file" in values and "token_command" in values:
-        raise ConfigError(f"Either 'token_file' or 'token_command', not both, {where} {file}.")
+    sources = [name for name in ("token_file", "token_command", "token_env", "keyring") if name in values]
+    if len(sources) > 1:
+        raise ConfigError(f"Use one of {_any_of(tuple(sources))}, not several, {where} {file}.")
     return Profile(name=name, **values)
 
 
