@@ -11,7 +11,7 @@ from typing import Any
 
 
 def plain(text: str, width: int = 0) -> str:
-    """``text`` on one line without anything a terminal could act on; cut to ``width`` columns if that is given."""
+    """``text`` on one line, harmless for a terminal; cut to ``width`` columns if that is given."""
     flat = " ".join(text.split())
     clean = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in flat)
     return shorten(clean, width) if width else clean
