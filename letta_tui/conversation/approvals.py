@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from letta_tui.conversation.transcript import FrameLike
+from letta_tui.protocol.frames import Frame
 from letta_tui.seam.state import ApprovalView
 
 
@@ -42,7 +42,7 @@ class Approvals:
     def get(self, request_id: str) -> ApprovalView | None:
         raise NotImplementedError
 
-    def apply(self, frame: FrameLike) -> tuple[Settled, ...]:
+    def apply(self, frame: Frame) -> tuple[Settled, ...]:
         """Take any frame; returns what it settled. ``pending`` has the new state."""
         raise NotImplementedError
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from letta_tui.conversation.places import SendState
-from letta_tui.conversation.transcript import FrameLike
+from letta_tui.protocol.frames import Frame
 from letta_tui.seam.state import QueueItemView
 
 
@@ -36,7 +36,7 @@ class Queue:
         """Ids in the server's queue, in its order."""
         raise NotImplementedError
 
-    def apply(self, frame: FrameLike) -> tuple[Removal, ...]:
+    def apply(self, frame: Frame) -> tuple[Removal, ...]:
         """Take an ``update_queue`` frame; returns the removals it names (each once)."""
         raise NotImplementedError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from letta_tui.conversation.transcript import FrameLike
+from letta_tui.protocol.frames import Frame
 from letta_tui.seam.state import Activity, TurnOutcome
 
 
@@ -66,7 +66,7 @@ class Turn:
         """Context tokens of the last usage frame."""
         raise NotImplementedError
 
-    def apply(self, frame: FrameLike, now: float) -> tuple[TurnEnd, ...]:
+    def apply(self, frame: Frame, now: float) -> tuple[TurnEnd, ...]:
         raise NotImplementedError
 
     def aborting(self, on: bool = True) -> None:
