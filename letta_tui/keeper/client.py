@@ -30,7 +30,14 @@ __all__ = [
 
 
 class KeeperError(Exception):
-    """The keeper could not do it; the text is one sentence for a person."""
+    """The keeper could not do it; the text is one sentence for a person.
+
+    ``lasting``: waiting will not help, the person has to change something first.
+    """
+
+    def __init__(self, words: str, *, lasting: bool = False) -> None:
+        super().__init__(words)
+        self.lasting = lasting
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,128 @@
+"""The keeper as the worker wants it: found or started when needed, and found again when it died."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from letta_tui.keeper.client import (
+    End,
+    KeeperError,
+    KeeperHandle,
+    KeeperOptions,
+    KeeperPaths,
+    ensure_keeper,
+)
+from letta_tui.seam.state import TurnOutcome
+from letta_tui.transport.endpoint import embedded
+from letta_tui.worker.ports import EndNote, KeeperTrouble, Whereabouts
+
+T = TypeVar("T")
+
+Ensure = Callable[[KeeperPaths, KeeperOptions], Awaitable[KeeperHandle]]
+
+
+class KeeperAdapter:
+    """Implements :class:`letta_tui.worker.ports.KeeperPort`. Lives in the worker's event loop only.
+
+    ``identity`` names the embedded server in everything that is stored: its port changes at every start.
+    """
+
+    def __init__(
+        self,
+        paths: KeeperPaths,
+        options: KeeperOptions,
+        identity: str,
+        ensure: Ensure = ensure_keeper,
+    ) -> None:
+        self._paths = paths
+        self._options = options
+        self._identity = identity
+        self._ensure = ensure
+        self._handle: KeeperHandle | None = None
+        self._lock = asyncio.Lock()
+
+    async def endpoint(self) -> Whereabouts:
+        """Where the server is now; a keeper and a server are started when none lives."""
+        address = await self._with(lambda handle: handle.endpoint())
+        endpoint = embedded(address.url, identity=self._identity, token_file=address.token_file)
+        return Whereabouts(endpoint, life=address.life, owned=address.owned)
+
+    async def hold(self, agent_id: str, conversation_id: str) -> bool:
+        return await self._with(lambda handle: handle.hold(agent_id, conversation_id))
+
+    async def release(self, agent_id: str, conversation_id: str) -> None:
+        if self._handle is not None:  # no keeper is started only to let go
+            await self._with(lambda handle: handle.release(agent_id, conversation_id))
+
+    async def restart_server(self) -> None:
+        await self._with(lambda handle: handle.restart_server())
+
+    async def ends_since(self, agent_id: str, conversation_id: str, since: float) -> Sequence[EndNote]:
+        ends = await self._with(lambda handle: handle.ends_since(since, agent_id, conversation_id))
+        return tuple(note_of(end) for end in ends)
+
+    async def _with(self, ask: Callable[[KeeperHandle], Awaitable[T]]) -> T:
+        """Ask the keeper; once more with a fresh one when the one we knew is gone."""
+        known = self._handle
+        if known is not None:
+            try:
+                return await ask(known)
+            except KeeperError:
+                await self._drop(known)
+        handle = await self._fresh()
+        try:
+            return await ask(handle)
+        except KeeperError as error:
+            await self._drop(handle)
+            raise _trouble(error) from None
+
+    async def _fresh(self) -> KeeperHandle:
+        async with self._lock:
+            if self._handle is None:
+                try:
+                    self._handle = await self._ensure(self._paths, self._options)
+                except KeeperError as error:
+                    raise _trouble(error) from None
+            return self._handle
+
+    async def _drop(self, handle: KeeperHandle) -> None:
+        if self._handle is handle:
+            self._handle = None
+        with contextlib.suppress(Exception):  # it may be gone already, in any state
+            await handle.close()
+
+
+def _trouble(error: KeeperError) -> KeeperTrouble:
+    return KeeperTrouble(str(error), lasting=error.lasting)
+
+
+_OUTCOMES: dict[str, TurnOutcome] = {
+    "end_turn": "done",
+    "tool_rule": "done",
+    "cancelled": "cancelled",
+    "requires_approval": "awaiting_approval",
+}
+
+
+def note_of(end: End) -> EndNote:
+    """A keeper's record in the worker's words."""
+    outcome: TurnOutcome
+    if end.kind == "approval":
+        outcome = "awaiting_approval"
+    elif end.kind == "error":
+        outcome = "failed"
+    elif end.kind == "turn":
+        outcome = _OUTCOMES.get(end.stop_reason, "failed")
+    else:
+        outcome = "none"
+    return EndNote(
+        when=end.at,
+        agent_id=end.agent_id,
+        conversation_id=end.conversation_id,
+        outcome=outcome,
+        words=end.words,
+        what="end" if end.kind == "turn" else end.kind,
+    )

@@ -1,0 +1,189 @@
+"""From a command line to a worker: which server, which conversation, and who keeps the server alive."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+from letta_tui import __version__
+from letta_tui.commands.context import Context
+from letta_tui.commands.errors import USAGE, CommandError
+from letta_tui.commands.keeper_port import KeeperAdapter
+from letta_tui.config import DEFAULT_API_KEY_ENV, Profile
+from letta_tui.keeper.options import KeeperOptions, KeeperPaths
+from letta_tui.ledger.peek import last_used
+from letta_tui.paths import Paths
+from letta_tui.transport.connection import Refused
+from letta_tui.transport.endpoint import Endpoint, direct, hosted, server_key
+from letta_tui.worker.config import Mode, Target, WorkerConfig
+
+
+def worker_config(args: argparse.Namespace, context: Context) -> WorkerConfig:
+    """What the worker is started with. Makes the profile's folders; raises ``CommandError``."""
+    context.paths.create()
+    endpoint = endpoint_for(args, context)
+    keeper = None
+    if endpoint is None:
+        keeper = KeeperAdapter(
+            keeper_paths(context.paths), keeper_options(context.profile), context.profile.name
+        )
+    cwd = working_folder(args.cwd, context.profile)
+    return WorkerConfig(
+        ledger_path=context.paths.ledger,
+        cache_path=context.paths.cache_db,
+        endpoint=endpoint,
+        keeper=keeper,
+        target=Target(
+            agent_id=args.agent or (None if args.conversation else context.profile.agent or None),
+            conversation_id=args.conversation,
+            new=args.new,
+            default=args.default,
+        ),
+        mode=mode_of(args.mode),
+        cwd=str(cwd),
+        cwd_explicit=args.cwd is not None,
+        window_id=uuid.uuid4().hex[:12],
+        client_version=__version__,
+    )
+
+
+def mode_of(name: str | None) -> Mode | None:
+    """The permission mode that was named; ``None`` leaves it to the rules for new and resumed ones."""
+    known: tuple[Mode, ...] = ("standard", "acceptEdits", "unrestricted", "strict")
+    return next((mode for mode in known if mode == name), None)
+
+
+def working_folder(named: str | None, profile: Profile) -> Path:
+    """The folder the agent's tools work in: named now, by the profile, or the current one."""
+    try:
+        folder = Path(named).expanduser().absolute() if named else profile.cwd or Path.cwd()
+    except (OSError, RuntimeError, ValueError):
+        raise CommandError("The current folder no longer exists; name one with --cwd.", USAGE) from None
+    if not folder.is_dir():
+        raise CommandError(f"The working folder {folder} does not exist or is no folder.", USAGE)
+    return folder
+
+
+def endpoint_for(args: argparse.Namespace, context: Context) -> Endpoint | None:
+    """The server that was asked for; ``None`` is the embedded one.
+
+    ``--url`` wins, then a profile that names a server. Otherwise the conversation one would come back to
+    decides: it is opened on the server it was on.
+    """
+    if args.url:
+        return remember(context.paths, named_endpoint(args.url, args.token_file))
+    if context.profile.kind != "embedded":
+        return profile_endpoint(context.profile)
+    if args.profile is not None:
+        return None
+    last = last_used(context.paths.ledger, args.agent or "", args.conversation or "")
+    if last is None or last.kind != "direct":
+        return None
+    token_file = _known_endpoints(context.paths).get(last.server_key)
+    return named_endpoint(last.label, token_file)
+
+
+def named_endpoint(url: str, token_file: str | None) -> Endpoint:
+    """A server somebody named by its address."""
+    try:
+        return direct(url, token_file=Path(token_file).expanduser().absolute() if token_file else None)
+    except Refused as error:
+        raise CommandError(error.words, USAGE) from None
+
+
+def profile_endpoint(profile: Profile) -> Endpoint:
+    """The server of a direct or hosted profile."""
+    token = _from_keyring(profile.keyring) if profile.keyring else None
+    try:
+        if profile.kind == "direct":
+            return direct(
+                profile.url,
+                token=token,
+                token_file=profile.token_file,
+                token_command=profile.token_command,
+                token_env=profile.token_env,
+                ca_file=profile.ca_file,
+            )
+        return hosted(
+            profile.api_base,
+            device_id=profile.device,
+            token=token,
+            token_file=profile.token_file,
+            token_command=profile.token_command,
+            token_env=profile.token_env or DEFAULT_API_KEY_ENV,
+            ca_file=profile.ca_file,
+        )
+    except Refused as error:
+        raise CommandError(error.words, USAGE) from None
+
+
+def _from_keyring(entry: str) -> str:
+    service, _, user = entry.partition("/")
+    try:
+        import keyring
+    except ImportError:
+        raise CommandError(
+            "The profile's keyring entry needs a package: pip install 'letta-tui[keyring]'.", USAGE
+        ) from None
+    try:
+        key = keyring.get_password(service, user or service)
+    except Exception as error:  # every backend has errors of its own
+        raise CommandError(f"The keyring gave no answer: {error}.") from None
+    if not key:
+        raise CommandError(f"The keyring has no entry {entry!r}.")
+    return key
+
+
+def keeper_paths(paths: Paths) -> KeeperPaths:
+    return KeeperPaths(state=paths.state, runtime=paths.runtime)
+
+
+def keeper_options(profile: Profile) -> KeeperOptions:
+    """How an embedded server of this profile is run."""
+    environment: dict[str, str | None] = dict(profile.environment)
+    if not profile.telemetry:
+        environment.setdefault("LETTA_CODE_TELEM", "0")
+    if not profile.self_update:
+        environment.setdefault("DISABLE_AUTOUPDATER", "1")
+    letta = profile.letta
+    if letta is None and (named := os.environ.get("LETTA_CLI_PATH")):
+        letta = Path(named).expanduser().absolute()
+    return KeeperOptions(letta=letta, server_env=environment, idle_seconds=profile.idle_minutes * 60)
+
+
+def remember(paths: Paths, endpoint: Endpoint) -> Endpoint:
+    """Keep where the token of a server named on the command line is, so that it can be come back to."""
+    known = _known_endpoints(paths)
+    key = server_key(endpoint)
+    token_file = str(endpoint.token_file) if endpoint.token_file else None
+    if key in known and (token_file is None or known[key] == token_file):
+        if endpoint.token_file is None and known[key]:
+            return replace(endpoint, token_file=Path(known[key] or ""))
+        return endpoint
+    known[key] = token_file
+    file = _endpoints_file(paths)
+    draft = file.with_name(f"{file.name}.{os.getpid()}")
+    try:
+        draft.write_text(json.dumps(known, indent=2), encoding="ascii")
+        draft.replace(file)
+    except OSError:
+        draft.unlink(missing_ok=True)  # a convenience: the person can name the file again
+    return endpoint
+
+
+def _endpoints_file(paths: Paths) -> Path:
+    return paths.state / "endpoints.json"
+
+
+def _known_endpoints(paths: Paths) -> dict[str, str | None]:
+    try:
+        raw = json.loads(_endpoints_file(paths).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(raw, dict):
+        return {}
+    return {str(k): v for k, v in raw.items() if v is None or isinstance(v, str)}
