@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, get_args
 
-from letta_tui.ledger.values import EvidenceKind
+from letta_tui.ledger.values import ApprovalState, EvidenceKind
 from letta_tui.seam.state import Delivery, TurnOutcome
 
 DELIVERIES: Final[tuple[Delivery, ...]] = get_args(Delivery)
 OUTCOMES: Final[tuple[TurnOutcome, ...]] = get_args(TurnOutcome)
+APPROVAL_STATES: Final[tuple[ApprovalState, ...]] = get_args(ApprovalState)
 KINDS: Final[tuple[EvidenceKind, ...]] = get_args(EvidenceKind)
 
 IN_FLIGHT: Final[frozenset[Delivery]] = frozenset({"unconfirmed", "accepted", "queued", "started"})
@@ -101,6 +102,17 @@ def _outcome_table() -> dict[tuple[TurnOutcome, TurnOutcome], frozenset[Evidence
 DELIVERY_MOVES: Final[Mapping[tuple[Delivery, Delivery], frozenset[EvidenceKind]]] = _delivery_table()
 OUTCOME_MOVES: Final[Mapping[tuple[TurnOutcome, TurnOutcome], frozenset[EvidenceKind]]] = _outcome_table()
 
+APPROVAL_MOVES: Final[Mapping[ApprovalState, frozenset[ApprovalState]]] = {
+    "decided": frozenset(
+        {"written", "acknowledged", "refused", "settled_elsewhere", "closed_by_server", "lost"}
+    ),
+    "written": frozenset({"acknowledged", "refused", "settled_elsewhere", "closed_by_server", "lost"}),
+    # Acknowledged is not done: the server may close the call, and says yes to requests that are gone.
+    "acknowledged": frozenset({"closed_by_server", "settled_elsewhere", "lost"}),
+    "refused": frozenset({"settled_elsewhere", "closed_by_server"}),
+    "lost": frozenset({"acknowledged", "settled_elsewhere", "closed_by_server"}),
+}
+
 
 def can_move(old: Delivery, new: Delivery, kind: EvidenceKind) -> bool:
     """Whether evidence of ``kind`` may move a send from ``old`` to ``new``."""
@@ -163,3 +175,10 @@ def outcome_rows() -> Iterator[tuple[str, str, str]]:
     for (old, new), kinds in OUTCOME_MOVES.items():
         for kind in sorted(kinds):
             yield old, new, kind
+
+
+def approval_rows() -> Iterator[tuple[str, str]]:
+    """``(old, new)`` rows for the database's table."""
+    for old, news in APPROVAL_MOVES.items():
+        for new in sorted(news):
+            yield old, new

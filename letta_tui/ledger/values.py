@@ -167,11 +167,23 @@ class Send:
     erased: bool = False  # the body was redacted by the person
     sentence: str = ""  # key of the last verdict's sentence
     attempts: tuple[Attempt, ...] = ()
-    seen: frozenset[EvidenceKind] = frozenset()
+    last: Mapping[EvidenceKind, Evidence] = field(default_factory=dict)  # the newest of each kind
+    rests_on: Evidence | None = None  # what the delivery rests on; None only while prepared
+
+    @property
+    def seen(self) -> frozenset[EvidenceKind]:
+        """The kinds of evidence recorded for it."""
+        return frozenset(self.last)
 
 
 ApprovalState = Literal[
-    "decided", "written", "acknowledged", "refused", "settled_elsewhere", "closed_by_server"
+    "decided",  # on disk, perhaps not written
+    "written",  # the socket took it
+    "acknowledged",  # the server took it; "done" is what the pending list shows
+    "refused",  # the server said it is no longer pending
+    "settled_elsewhere",  # another window or client answered first
+    "closed_by_server",  # the server closed the call itself; never "you denied"
+    "lost",  # still pending after a reconnect: the answer never arrived, the person is asked again
 ]
 
 
@@ -189,6 +201,7 @@ class Approval:
     state: ApprovalState
     decided: Stamp
     updated: Stamp
+    number: int = 1  # decisions about this request, counted
     window_id: str = ""
     input_request_id: str = ""  # request id of the input frame that carried it
     connection_id: str = ""
