@@ -46,9 +46,25 @@ def order(
         cut = next((n for n, e in enumerate(trailing) if pending(e)), len(trailing))
         trailing, bottom = trailing[:cut], trailing[cut:]
     followers.setdefault(id(shown[common[-1]]), []).extend(trailing)
-    merged = above
+    known = {id(e) for e in shown}
+    merged, waiting = above, list[Entry]()
     for entry in history:
+        if id(entry) in known:
+            merged.extend(waiting)
+            waiting = list(followers.get(id(entry), ()))
+            merged.append(entry)
+            continue
+        # A row that was never shown: what was streamed after it stays after it.
+        while waiting and not _later(waiting[0], entry):
+            merged.append(waiting.pop(0))
         merged.append(entry)
-        merged.extend(followers.get(id(entry), ()))
+    merged.extend(waiting)
     merged.extend(bottom)
     return merged
+
+
+def _later(entry: Entry, history: Entry) -> bool:
+    """Whether a streamed row is later than a history row, by the server's clock."""
+    if entry.send is not None or entry.when is None or history.when is None:
+        return False
+    return entry.when >= history.when
