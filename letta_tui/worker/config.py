@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import psutil
+
+from letta_tui.ledger.values import Stamp
 from letta_tui.transport.endpoint import Endpoint
 from letta_tui.worker.ports import KeeperPort
 
@@ -36,6 +39,15 @@ def boot_seconds() -> float:
     return time.clock_gettime(clock) if clock is not None else time.monotonic()
 
 
+def boot_id() -> str:
+    """Names this start of the machine: monotonic times are comparable only under the same one."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        # Derived from the wall clock, so rounded: a small correction of the clock is no reboot.
+        return f"boot-{round(psutil.boot_time() / 60)}"
+
+
 @dataclass(frozen=True, slots=True)
 class Hands:
     """Clocks, identities and randomness: whatever a test must be able to decide."""
@@ -43,8 +55,12 @@ class Hands:
     wall: Callable[[], float] = time.time
     mono: Callable[[], float] = time.monotonic
     boot: Callable[[], float] = boot_seconds
+    boot_name: str = field(default_factory=boot_id)
     new_id: Callable[[], str] = lambda: str(uuid.uuid4())
     random: Callable[[], float] = field(default_factory=lambda: random.Random().random)
+
+    def stamp(self) -> Stamp:
+        return Stamp(wall=self.wall(), mono=self.mono(), boot=self.boot_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +68,8 @@ class WorkerConfig:
     """Either ``keeper`` (embedded server) or ``endpoint`` (a server that somebody else runs).
 
     ``ledger_path`` is the SQLite file of sends. ``cwd`` is the working folder of new conversations, and of
-    resumed ones only when the person named it (``cwd_explicit``). ``window_id`` keeps drafts of two windows apart.
+    resumed ones only when the person named it (``cwd_explicit``). ``window_id`` keeps the drafts of two windows
+    apart.
     """
 
     ledger_path: Path

@@ -27,6 +27,7 @@ POINTS = (
     "turn.started",
     "turn.finished",
     "turn.delivered",
+    "approval.seen",
     "approval.before_record",
     "approval.after_record",
     "approval.after_write",

@@ -26,14 +26,31 @@ class EndNote:
     what: str = "end"
 
 
+class KeeperTrouble(Exception):
+    """The keeper could not do it. ``words`` is one clear sentence; ``lasting``: waiting will not help."""
+
+    def __init__(self, words: str, *, lasting: bool = False) -> None:
+        super().__init__(words)
+        self.words = words
+        self.lasting = lasting
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Where the server is now. ``life`` changes with every start of it; ``owned``: it can be restarted."""
+
+    endpoint: Endpoint
+    life: str = ""
+    owned: bool = False
+
+
 class KeeperPort(Protocol):
     """A keeper as the worker sees it: the one that owns the server's life and holds conversations.
 
-    Every method may raise :class:`letta_tui.transport.connection.Refused` with one clear sentence, or
-    ``ConnectionError``/``OSError`` when the keeper cannot be reached just now (the worker tries again).
+    Every method may raise :class:`KeeperTrouble`, and nothing else.
     """
 
-    async def endpoint(self) -> Endpoint:
+    async def endpoint(self) -> Whereabouts:
         """Where the server is now; starts keeper and server when neither lives. Asked on every connect."""
         ...
 

@@ -1,0 +1,158 @@
+"""Approval decisions: recorded before they are written, bound to one request, done when the state says so."""
+
+from __future__ import annotations
+
+from letta_tui.ledger.errors import LedgerError
+from letta_tui.ledger.values import Approval, ApprovalState
+from letta_tui.protocol import commands
+from letta_tui.seam.intents import Decide
+from letta_tui.transport.client import NoAnswer
+from letta_tui.transport.connection import TransportError
+from letta_tui.worker.crashpoints import reached
+from letta_tui.worker.desk import Desk
+from letta_tui.worker.publishing import Publisher
+from letta_tui.worker.room import Room
+
+DEFAULT_REASON = "The person said no."
+ANSWER_SECONDS = 30.0
+
+
+class Decider:
+    def __init__(self, desk: Desk, publisher: Publisher) -> None:
+        self._desk = desk
+        self._publisher = publisher
+
+    async def decide(self, intent: Decide) -> None:
+        desk, room, link = self._desk, self._desk.room, self._desk.link
+        if room is None or link is None or not room.ready or room.blocked:
+            desk.tell("The decision was not sent: there is no settled connection now.", "warning")
+            return
+        view = room.approvals.get(intent.request_id)
+        if view is None or not room.approvals.deciding(intent.request_id):
+            desk.tell("That request no longer waits for a decision.", "warning")
+            self._publisher.touch()
+            return
+        self._publisher.touch()
+        input_id = desk.new_id()
+        reached("approval.before_record")
+        try:
+            desk.ledger.decide(
+                room.place,
+                intent.request_id,
+                tool_call_id=view.tool_call_id,
+                tool_name=view.tool_name,
+                decision=intent.behavior,
+                message=intent.message,
+                suggestion_ids=intent.suggestion_ids,
+                window_id=desk.config.window_id,
+            )
+        except LedgerError as error:
+            room.approvals.undecided(intent.request_id, error.words)
+            desk.tell(error.words, "error")
+            self._publisher.touch()
+            return
+        reached("approval.after_record")
+        if intent.behavior == "allow":
+            command = commands.allow(
+                room.runtime,
+                intent.request_id,
+                suggestion_ids=intent.suggestion_ids,
+                message=intent.message or None,
+                request_id=input_id,
+            )
+        else:
+            command = commands.deny(
+                room.runtime, intent.request_id, intent.message or DEFAULT_REASON, request_id=input_id
+            )
+
+        def written() -> None:
+            self._moved(room, intent.request_id, "written", input_id, link.connection_id)
+            reached("approval.after_write")
+
+        try:
+            frame = await link.client.request(command, ANSWER_SECONDS, on_written=written)
+        except NoAnswer as silent:
+            room.approvals.undecided(intent.request_id, silent.words)
+            self._publisher.touch()
+            return
+        except TransportError as lost:
+            # Whether it arrived is seen from the pending list after the reconnect.
+            room.approvals.undecided(intent.request_id, lost.words)
+            self._publisher.touch()
+            return
+        reached("approval.after_answer")
+        answer = frame.input_accepted
+        if answer is not None and answer.accepted:
+            self._moved(room, intent.request_id, "acknowledged", input_id, link.connection_id)
+            desk.put(*room.transcript.decided(view.tool_call_id, intent.behavior, "you", intent.message))
+        else:
+            words = (
+                answer.error
+                if answer is not None and answer.error
+                else "The server did not take the decision."
+            )
+            self._moved(room, intent.request_id, "refused", input_id, link.connection_id, words)
+            room.approvals.refused(intent.request_id, words)
+            desk.tell(f"The server did not take the decision: {words}", "warning")
+        self._publisher.touch()
+
+    def recover(self, room: Room) -> list[str]:
+        """After a reconnect: what became of decisions whose answer was never seen, as notes."""
+        desk = self._desk
+        notes: list[str] = []
+        for approval in desk.ledger.approvals(room.place, open_only=True):
+            waiting = room.approvals.get(approval.request_id)
+            try:
+                if waiting is not None:
+                    desk.ledger.approval_moved(room.place, approval.request_id, "lost")
+                    notes.append(
+                        f"Your decision about {approval.tool_name} did not arrive; you are asked again."
+                    )
+                else:
+                    notes.append(self._resolved(room, approval))
+            except LedgerError as error:
+                desk.tell(error.words, "error")
+        return [note for note in notes if note]
+
+    def _resolved(self, room: Room, approval: Approval) -> str:
+        """It no longer waits. Whose word counted is told by the tool's row, when there is one."""
+        row = next(
+            (
+                row.tool
+                for row in reversed(room.transcript.rows)
+                if row.tool is not None and row.tool.call_id == approval.tool_call_id
+            ),
+            None,
+        )
+        closed = row is not None and row.state == "closed"
+        took = row is not None and (
+            (approval.decision == "allow" and row.state in ("running", "done"))
+            or (approval.decision == "deny" and row.state in ("denied", "failed"))
+        )
+        state = "acknowledged" if took and not closed else "closed_by_server"
+        if state == "acknowledged":
+            self._desk.ledger.approval_moved(room.place, approval.request_id, "acknowledged")
+            return ""
+        self._desk.ledger.approval_moved(room.place, approval.request_id, "closed_by_server")
+        return f"{approval.tool_name} no longer waits: the server closed it before your decision counted."
+
+    def _moved(
+        self,
+        room: Room,
+        request_id: str,
+        state: ApprovalState,
+        input_id: str,
+        connection_id: str,
+        words: str = "",
+    ) -> None:
+        try:
+            self._desk.ledger.approval_moved(
+                room.place,
+                request_id,
+                state,
+                input_request_id=input_id,
+                connection_id=connection_id,
+                words=words,
+            )
+        except LedgerError as error:
+            self._desk.tell(error.words, "error")

@@ -1,0 +1,190 @@
+"""Coming to a connection and keeping it: resolve, connect, live until it is lost, wait, again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+
+from letta_tui.protocol import commands
+from letta_tui.transport.backoff import Backoff
+from letta_tui.transport.client import Client
+from letta_tui.transport.connect import open_connection
+from letta_tui.transport.connection import Connection, ConnectionLost, Refused, TransportError
+from letta_tui.transport.endpoint import Endpoint, server_key
+from letta_tui.transport.gaps import GapSync
+from letta_tui.worker.desk import AskFailed, Desk, Link, ask
+from letta_tui.worker.events import Events
+from letta_tui.worker.ports import KeeperTrouble, Whereabouts
+
+log = logging.getLogger(__name__)
+
+INFO_SECONDS = 15.0
+CLOSE_SECONDS = 3.0
+
+Open = Callable[[Endpoint], Awaitable[Connection]]
+Live = Callable[[Link], Awaitable[None]]
+
+
+class Connector:
+    """``live`` is run beside each connection and cancelled when it ends; ``down`` is called after each end.
+
+    ``gap`` is called when events were missed for good and history is to be read afresh.
+    """
+
+    def __init__(self, desk: Desk, events: Events, open_: Open | None = None) -> None:
+        self._desk = desk
+        self._events = events
+        self._open = open_ or open_connection
+        hands = desk.config.hands
+        self._backoff = Backoff(hands.random)
+        self._nudge = asyncio.Event()
+        self._broke = False
+        self.live: Live = _nothing
+        self.down: Callable[[Link], None] = lambda link: None
+        self.gap: Callable[[], None] = lambda: None
+        self.last_heard = 0.0  # monotonic
+
+    def reconnect_now(self) -> None:
+        """The person asked, or the machine woke up: do not wait any longer."""
+        self._backoff.at_once()
+        self._nudge.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            self._nudge.clear()
+            link: Link | None = None
+            words, lasting = "", False
+            try:
+                link = await self._connect()
+                self._backoff.opened(self._mono())
+                lost = await self._live(link)
+                words = lost.reason
+            except Refused as refused:
+                words, lasting = refused.words, not refused.worth_retrying
+            except KeeperTrouble as trouble:
+                words, lasting = trouble.words, trouble.lasting
+            except TransportError as error:
+                words = error.words
+            except AskFailed as failed:
+                words = failed.words
+            await self._wait(words, lasting=lasting, was_open=link is not None)
+
+    async def _connect(self) -> Link:
+        desk = self._desk
+        phase = "connecting" if desk.connection.phase != "starting" else "starting"
+        desk.set_connection(phase=phase, words="Looking for the server.", retry_at=None, held=False)
+        where = await self._resolve()
+        endpoint = where.endpoint
+        embedded = endpoint.kind == "embedded"
+        desk.set_connection(
+            phase="connecting",
+            words=f"Connecting to {endpoint.shown}.",
+            endpoint=endpoint.shown,
+            embedded=embedded and where.owned,
+        )
+        connection = await self._open(endpoint)
+        client = Client(connection, new_id=desk.config.hands.new_id)
+        client.on_frame = lambda frame: self._heard()
+        self._heard()
+        link = Link(
+            client=client,
+            endpoint=endpoint,
+            server_key=server_key(endpoint),
+            connection_id=connection.connection_id,
+            embedded=embedded and where.owned,
+            opened=self._mono(),
+            life=where.life,
+            broke_before=self._broke,
+        )
+        try:
+            frame = await ask(client, commands.app_server_info(), INFO_SECONDS)
+        except AskFailed:
+            await client.close()
+            raise
+        link.info = frame.server_info
+        return link
+
+    async def _resolve(self) -> Whereabouts:
+        config = self._desk.config
+        if config.keeper is not None:
+            return await config.keeper.endpoint()
+        assert config.endpoint is not None, "a worker needs an endpoint or a keeper"
+        return Whereabouts(config.endpoint)
+
+    async def _live(self, link: Link) -> ConnectionLost:
+        """Everything that goes on over one connection, until it is gone; how it went."""
+        desk, client = self._desk, link.client
+        desk.link = link
+        gaps = GapSync(client, lambda: [desk.runtime] if desk.runtime else [], on_sync=lambda _: self.gap())
+        beside = [
+            asyncio.create_task(self._pump(link), name="events"),
+            asyncio.create_task(self._guard(link), name="live"),
+        ]
+        try:
+            return await client.wait_lost()
+        finally:
+            desk.link = None
+            self._broke = True
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+            await gaps.stop()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await client.close()
+            self.down(link)
+
+    async def _pump(self, link: Link) -> None:
+        try:
+            await self._events.pump(link)
+        except ConnectionLost:
+            return
+        except Exception:
+            log.exception("a frame could not be taken in")
+            self._desk.tell(
+                "An event of the server could not be taken in; reconnecting to read afresh.", "error"
+            )
+            await link.client.close()
+
+    async def _guard(self, link: Link) -> None:
+        try:
+            await self.live(link)
+        except (AskFailed, TransportError) as failed:
+            # Half-recovered is not connected: begin again on a new connection.
+            log.info("recovery did not end: %s", failed)
+            if link.client.lost is None:
+                self._desk.tell(failed.words, "warning")
+            await link.client.close()
+        except Exception:
+            log.exception("the work on a connection failed")
+            self._desk.tell("Something went wrong here; reconnecting.", "error")
+            await link.client.close()
+
+    async def _wait(self, words: str, *, lasting: bool, was_open: bool) -> None:
+        """Tell it, and wait for the next attempt or for somebody who does not want to wait."""
+        desk = self._desk
+        if lasting:
+            desk.set_connection(phase="failed", words=words, retry_at=None, why_not=words, held=False)
+            await self._nudge.wait()
+            return
+        delay = self._backoff.next(self._mono())
+        lead = "The connection was lost. " if was_open else ""
+        desk.set_connection(
+            phase="lost", words=f"{lead}{words}", retry_at=desk.now() + delay, why_not="", held=False
+        )
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(delay):
+                await self._nudge.wait()
+
+    def _heard(self) -> None:
+        self.last_heard = self._mono()
+
+    def _mono(self) -> float:
+        return self._desk.config.hands.mono()
+
+
+async def _nothing(link: Link) -> None:
+    await asyncio.Event().wait()

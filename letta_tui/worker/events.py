@@ -1,0 +1,267 @@
+"""The event plane: every frame goes through the reducers once, and what it proves is written down."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from letta_tui.conversation.approvals import Settled
+from letta_tui.conversation.reconcile import EndNote, QueueRead
+from letta_tui.conversation.turn import TurnEnd
+from letta_tui.ledger.errors import IllegalMove, LedgerError
+from letta_tui.ledger.values import Evidence, EvidenceKind, Send
+from letta_tui.protocol import Delta, DeviceStatus, Frame, LoopStatus, QueueState
+from letta_tui.seam.state import TurnOutcome
+from letta_tui.seam.updates import Attention, DraftLoaded
+from letta_tui.worker.crashpoints import reached
+from letta_tui.worker.desk import Desk, Link
+from letta_tui.worker.publishing import Publisher
+from letta_tui.worker.room import Room
+
+log = logging.getLogger(__name__)
+
+WEDGE = "already has an active run"  # in the server's words, when a cut-off turn left its run open
+LONG_TURN = 10.0  # seconds after which the end of a turn is worth telling somebody who looks elsewhere
+
+_ENDS: dict[TurnOutcome, EvidenceKind] = {
+    "done": "turn_done",
+    "cancelled": "turn_cancelled",
+    "failed": "turn_failed",
+}
+
+
+class Events:
+    """``turn_over`` is called when a turn ended or an error named an input: history is to be read."""
+
+    def __init__(self, desk: Desk, publisher: Publisher) -> None:
+        self._desk = desk
+        self._publisher = publisher
+        self.turn_over: Callable[[], None] = lambda: None
+        self.device_changed: Callable[[DeviceStatus], None] = lambda device: None
+        self.queue_changed: Callable[[], None] = lambda: None
+        self.wedged: Callable[[str], None] = lambda words: None
+        self.waiting_elsewhere: dict[tuple[str, str], set[str]] = {}  # conversation → approval request ids
+
+    async def pump(self, link: Link) -> None:
+        """Take events until the connection ends (raises ``ConnectionLost``)."""
+        async for frame in link.client.events():
+            self.take(link, frame)
+
+    def catch_up(self, link: Link, arrival: int) -> None:
+        """Take what arrived before an answer, so that the reading it ends is complete."""
+        for frame in link.client.take_before(arrival):
+            self.take(link, frame)
+
+    def take(self, link: Link, frame: Frame) -> None:
+        room = self._desk.room
+        if room is None or not room.is_about(frame.runtime):
+            self._elsewhere(frame)
+            return
+        if room.connection_id != link.connection_id:
+            return
+        self._desk.put(*room.transcript.apply(frame))
+        delta = frame.delta
+        if delta is not None and delta.subagent_id is None:
+            self._delta(link, room, frame, delta)
+        self._queue(link, room, frame)
+        self._loop(link, room, frame)
+        for settled in room.approvals.apply(frame):
+            self._settled(link, room, frame, settled)
+        if frame.control_request is not None:
+            reached("approval.seen")
+            for key in room.turn.client_message_ids:
+                self.observe(link, frame, key, "approval_asked")
+            self._desk.put(
+                Attention("approval", f"{frame.control_request.tool_name} waits for your decision")
+            )
+        for end in room.turn.apply(frame, self._desk.now()):
+            self._ended(link, room, frame, end)
+        device = frame.device_status
+        if device is not None:
+            room.device = device
+            self._desk.set_status(mode=device.mode or "", cwd=device.cwd or "")
+            self.device_changed(device)
+        if delta is None or delta.message_type not in ("assistant_message", "reasoning_message"):
+            self._publisher.touch()
+
+    def _delta(self, link: Link, room: Room, frame: Frame, delta: Delta) -> None:
+        if delta.message_type == "user_message" and delta.otid in room.sends:
+            self.observe(link, frame, delta.otid or "", "echo", run_id=delta.run_id or "")
+        elif delta.message_type == "loop_error":
+            for key in delta.client_message_ids:
+                self.observe(link, frame, key, "loop_error", payload={"words": delta.message})
+            if delta.client_message_ids:
+                self.turn_over()
+            if WEDGE in delta.message:
+                self.wedged(delta.message)
+
+    def observe(
+        self,
+        link: Link | None,
+        frame: Frame | None,
+        key: str,
+        kind: EvidenceKind,
+        *,
+        run_id: str = "",
+        request_id: str = "",
+        payload: dict[str, Any] | None = None,
+    ) -> Send | None:
+        """Record live evidence about one of our sends; others are ignored."""
+        room = self._desk.room
+        if room is None or (key not in room.sends and self._desk.ledger.send(key) is None):
+            return None
+        evidence = Evidence(
+            kind=kind,
+            stamp=self._desk.stamp(),
+            connection_id=link.connection_id if link else "",
+            event_seq=frame.event_seq if frame else None,
+            idempotency_key=(frame.idempotency_key or "") if frame else "",
+            run_id=run_id,
+            request_id=request_id,
+            server_life=link.life if link else "",
+            payload=payload or {},
+        )
+        try:
+            send = self._desk.ledger.observe(key, evidence)
+        except LedgerError as error:
+            # What was seen stays true although it could not be written; sending stops by itself.
+            self._desk.tell(error.words, "error")
+            return None
+        if send is not None:
+            room.sends[key] = send
+        return send
+
+    # --- what frames prove ---
+
+    def _queue(self, link: Link, room: Room, frame: Frame) -> None:
+        state = frame.queue
+        removals = room.queue.apply(frame)
+        if state is None:
+            return
+        ids = frozenset(item.client_message_id for item in state.items if item.client_message_id)
+        room.queue_read = QueueRead(frame.arrival, ids)
+        for key in ids:
+            send = room.sends.get(key)
+            if send is not None and send.delivery != "queued":
+                self.observe(link, frame, key, "queue_seen", payload=_paused(state, key))
+                reached("queue.seen")
+        for removal in removals:
+            key = removal.client_message_id
+            send = room.sends.get(key)
+            if send is None:
+                continue
+            if removal.disposition == "dequeued":
+                self.observe(link, frame, key, "dequeued")
+                reached("queue.dequeued")
+                continue
+            seen = send.last.get("queue_seen")
+            unbroken = seen is not None and seen.connection_id == link.connection_id
+            moved = self.observe(link, frame, key, "removed" if unbroken else "removed_late")
+            if key in room.cancel_asked:
+                room.cancel_asked.discard(key)
+                if moved is not None and moved.delivery == "cancelled":
+                    self._desk.put(DraftLoaded(send.text, "cancelled"))
+        self.queue_changed()
+
+    def _loop(self, link: Link, room: Room, frame: Frame) -> None:
+        status = frame.loop_status
+        if status is not None:
+            room.loop = status
+            self._runs(link, room, frame, status)
+        if status is not None or frame.device_status is not None:
+            if frame.device_status is not None:
+                room.device = frame.device_status
+            room.loop_read = room.loop_now(frame.arrival)
+
+    def _runs(self, link: Link, room: Room, frame: Frame, status: LoopStatus) -> None:
+        for run, keys in status.client_message_ids_by_run_id.items():
+            for key in keys:
+                if (run, key) in room.runs_seen or key not in room.sends:
+                    continue
+                room.runs_seen.add((run, key))
+                room.behind.discard(key)
+                self.observe(link, frame, key, "run_seen", run_id=run)
+                reached("turn.started")
+
+    def _settled(self, link: Link, room: Room, frame: Frame, settled: Settled) -> None:
+        for key in room.turn.client_message_ids:
+            self.observe(link, frame, key, "approval_settled")
+        if settled.ours:
+            return
+        decided = self._desk.ledger.approval(room.place, settled.request_id)
+        if decided is not None:
+            self._desk.put(
+                *room.transcript.decided(settled.tool_call_id, decided.decision, "elsewhere", decided.message)
+            )
+
+    def _ended(self, link: Link, room: Room, frame: Frame, end: TurnEnd) -> None:
+        kind = _ENDS.get(end.outcome)
+        terminal: dict[str, Any] = {
+            "stop_reason": end.stop_reason,
+            "error": end.error,
+            "turn_id": end.turn_id,
+            "run_ids": list(end.run_ids),
+            "duration": end.duration,
+            "final_text": end.final_text[:2000],
+        }
+        if kind is not None:
+            run_id = end.run_ids[-1] if end.run_ids else ""
+            for key in end.client_message_ids:
+                self._end_send(link, room, frame, key, end.outcome, run_id, terminal)
+            if end.outcome in ("done", "cancelled", "failed"):
+                room.ends.append(EndNote(end.client_message_ids, end.outcome, terminal, run_id))
+                del room.ends[:-50]
+        reached("turn.finished")
+        title = self._desk.status.conversation_title or self._desk.status.agent_name
+        if end.outcome == "failed":
+            self._desk.put(Attention("failed", title))
+        elif end.outcome == "done" and (end.duration or 0) >= LONG_TURN:
+            self._desk.put(Attention("turn_ended", title))
+        self.turn_over()
+
+    def _end_send(
+        self,
+        link: Link,
+        room: Room,
+        frame: Frame,
+        key: str,
+        outcome: TurnOutcome,
+        run_id: str,
+        terminal: dict[str, Any],
+    ) -> None:
+        if key not in room.sends:
+            return
+        kind = _ENDS[outcome]
+        evidence = Evidence(
+            kind=kind,
+            stamp=self._desk.stamp(),
+            connection_id=link.connection_id,
+            event_seq=frame.event_seq,
+            idempotency_key=frame.idempotency_key or "",
+            run_id=run_id,
+            server_life=link.life,
+            payload={"stop_reason": terminal["stop_reason"]},
+        )
+        try:
+            room.sends[key] = self._desk.ledger.move_outcome(key, outcome, evidence, terminal=terminal)
+        except IllegalMove:
+            self.observe(link, frame, key, kind, run_id=run_id)
+        except LedgerError as error:
+            self._desk.tell(error.words, "error")
+
+    def _elsewhere(self, frame: Frame) -> None:
+        """Other conversations: only which of them wait for a decision."""
+        runtime = frame.runtime
+        if runtime is None:
+            return
+        where = (runtime.agent_id or "", runtime.conversation_id)
+        if frame.control_request is not None:
+            self.waiting_elsewhere.setdefault(where, set()).add(frame.control_request.request_id)
+        elif frame.device_status is not None:
+            pending = {item.request_id for item in frame.device_status.pending}
+            self.waiting_elsewhere[where] = pending
+
+
+def _paused(state: QueueState, key: str) -> dict[str, Any]:
+    return {"paused": any(item.paused for item in state.items if item.client_message_id == key)}

@@ -1,0 +1,154 @@
+"""Readings and verdicts: what became of each open send, in an order that cannot miss a moving item."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from letta_tui.conversation.reconcile import Policy, Reading, Verdict, reconcile
+from letta_tui.ledger.errors import LedgerError
+from letta_tui.ledger.transitions import IN_FLIGHT
+from letta_tui.ledger.values import Send
+from letta_tui.protocol import commands
+from letta_tui.worker.crashpoints import reached
+from letta_tui.worker.desk import AskFailed, Desk, Link, ask
+from letta_tui.worker.events import Events
+from letta_tui.worker.history import History
+from letta_tui.worker.publishing import Publisher
+from letta_tui.worker.room import Room
+
+log = logging.getLogger(__name__)
+
+MOST_READINGS = 5  # in a row; after that the next end of a turn, or the person, asks again
+
+
+class Judge:
+    """One reading at a time; a wish that comes while one is under way leads to one more."""
+
+    def __init__(
+        self, desk: Desk, events: Events, history: History, publisher: Publisher, policy: Policy
+    ) -> None:
+        self._desk = desk
+        self._events = events
+        self._history = history
+        self._publisher = publisher
+        self._policy = policy
+        self._lock = asyncio.Lock()
+
+    def refresh(self, room: Room) -> None:
+        """Read the open sends from the ledger again (another window may have written to it)."""
+        known = dict(room.sends)
+        room.sends = {send.client_message_id: send for send in self._desk.ledger.open_sends(room.place)}
+        for key, send in known.items():
+            if key not in room.sends:
+                at_rest = self._desk.ledger.send(key)
+                if at_rest is not None:
+                    # Kept for its last view, and because the transcript marks its row.
+                    room.sends[key] = at_rest if at_rest != send else send
+
+    def forget_rested(self, room: Room) -> None:
+        """Sends whose rest has been shown need no place here any more."""
+        open_ones = {send.client_message_id for send in self._desk.ledger.open_sends(room.place)}
+        for key in [key for key in room.sends if key not in open_ones and key in room.shown]:
+            send = room.sends.pop(key)
+            room.verdicts.pop(key, None)
+            room.released.discard(key)
+            if "history_twice" in send.last:
+                room.sends[key] = send
+
+    async def settle(self, link: Link, room: Room, *, wait: bool = True) -> None:
+        """Read and judge until every open send has a verdict that more reading would not change.
+
+        ``wait``: also wait out the settle delay and read a second time where a verdict asks for it.
+        Raises ``AskFailed`` when the server cannot be asked; nothing is then said of anything.
+        """
+        async with self._lock:
+            first_read: float | None = None
+            try:
+                for _ in range(MOST_READINGS):
+                    self.refresh(room)
+                    # Only what has been written once can be anywhere on the server.
+                    in_question = [s for s in room.sends.values() if s.attempts or s.delivery in IN_FLIGHT]
+                    room.checking = {
+                        s.client_message_id
+                        for s in in_question
+                        if s.delivery in IN_FLIGHT and not room.turn.active
+                    }
+                    self._publisher.touch()
+                    mono = self._desk.config.hands.mono()
+                    second = first_read is not None and mono - first_read >= self._policy.settle
+                    reading = await self.read(link, room, in_question, second=second)
+                    if first_read is None:
+                        first_read = mono
+                    again = self.apply(room, reading)
+                    if not again or not wait or reading.loop is None or not reading.loop.idle:
+                        break
+                    await asyncio.sleep(self._policy.settle)
+            finally:
+                room.checking = set()
+                self._publisher.touch()
+
+    async def read(self, link: Link, room: Room, sends: list[Send], *, second: bool) -> Reading:
+        """Queue, then a later loop status, then history back to the oldest anchor (rule 2)."""
+        reached("reconcile.before_read")
+        fence = self._desk.stamp()
+        await self._sync(link, room)
+        queue = room.queue_read
+        await self._sync(link, room)
+        loop = room.loop_read
+        history = await self._history.back_to(link, room, sends, join=True)
+        reached("reconcile.after_read")
+        return Reading(
+            place=room.place,
+            connection_id=link.connection_id,
+            now=self._desk.stamp(),
+            server_version=link.version,
+            server_life=link.life,
+            fence=fence,
+            second=second,
+            queue=queue,
+            loop=loop,
+            history=history,
+            ends=tuple(room.ends),
+        )
+
+    def apply(self, room: Room, reading: Reading) -> bool:
+        """Commit the verdicts of a reading; whether one of them asks for another reading."""
+        verdicts = reconcile(tuple(room.sends.values()), reading, self._policy)
+        for verdict in verdicts:
+            self._commit(room, verdict)
+        reached("reconcile.after_verdicts")
+        self._publisher.touch()
+        return any(verdict.again for verdict in verdicts)
+
+    def offline(self, room: Room) -> None:
+        """Verdicts while there is no connection: nothing is judged, what was not written is offered."""
+        self.refresh(room)
+        for verdict in reconcile(tuple(room.sends.values()), None, self._policy):
+            room.verdicts[verdict.client_message_id] = verdict
+        self._publisher.touch()
+
+    def _commit(self, room: Room, verdict: Verdict) -> None:
+        key = verdict.client_message_id
+        try:
+            send = self._desk.ledger.judge(
+                key,
+                delivery=verdict.delivery,
+                outcome=verdict.outcome,
+                evidence=verdict.evidence,
+                sentence=verdict.sentence,
+                terminal=verdict.terminal,
+            )
+        except LedgerError as error:
+            log.warning("verdict on %s not stored: %s", key, error.words)
+            return
+        if send.delivery == "delivered" and room.sends.get(key, send).delivery != "delivered":
+            reached("turn.delivered")
+        room.sends[key] = send
+        room.verdicts[key] = verdict
+
+    async def _sync(self, link: Link, room: Room) -> None:
+        frame = await ask(link.client, commands.sync(room.runtime))
+        if self._desk.link is not link:
+            raise AskFailed("The connection changed meanwhile.")
+        self._events.catch_up(link, frame.arrival)

@@ -1,0 +1,138 @@
+"""Conversations and agents to manage: new, fork, rename, archive, compact, delete, create, forget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from letta_tui.ledger.errors import LedgerError
+from letta_tui.ledger.values import Place
+from letta_tui.protocol import commands
+from letta_tui.seam.intents import CreateAgent, ForgetConversation, ManageConversation, Redact
+from letta_tui.worker.desk import AskFailed, Desk
+from letta_tui.worker.judging import Judge
+from letta_tui.worker.picking import CreateIt, OpenIt
+from letta_tui.worker.publishing import Publisher
+
+COMPACT_SECONDS = 300.0  # a model writes the summary
+
+
+class Manager:
+    """``go`` opens another conversation; it returns at once."""
+
+    def __init__(self, desk: Desk, judge: Judge, publisher: Publisher) -> None:
+        self._desk = desk
+        self._judge = judge
+        self._publisher = publisher
+        self.go: Callable[[OpenIt | CreateIt], None] = lambda wish: None
+
+    async def manage(self, intent: ManageConversation) -> None:
+        desk = self._desk
+        conversation, agent = intent.conversation_id, intent.agent_id
+        is_here = desk.place is not None and (desk.place.agent_id, desk.place.conversation_id) == (
+            agent,
+            conversation,
+        )
+        try:
+            if intent.what == "rename":
+                await desk.ask(commands.conversation_update(conversation, title=intent.title))
+                self._remember_title(agent, conversation, intent.title)
+                if is_here:
+                    desk.set_status(conversation_title=intent.title)
+                desk.tell("Renamed.")
+            elif intent.what in ("archive", "unarchive"):
+                archived = intent.what == "archive"
+                await desk.ask(commands.conversation_update(conversation, archived=archived))
+                desk.tell("Archived." if archived else "Taken out of the archive.")
+            elif intent.what == "fork":
+                await self.fork(agent, conversation)
+            elif intent.what == "compact":
+                desk.tell("The server is summarising the conversation.")
+                frame = await desk.ask(
+                    commands.conversation_compact(conversation, agent_id=agent or None), COMPACT_SECONDS
+                )
+                desk.tell(_compaction_words(frame.raw.get("compaction")))
+            elif intent.what == "delete":
+                # No command of this server deletes a conversation; hidden and archived is as far as it goes.
+                await desk.ask(commands.conversation_update(conversation, archived=True, hidden=True))
+                desk.tell(
+                    "Archived and hidden: this server cannot delete a conversation. "
+                    "What this client stored about it can be forgotten."
+                )
+        except AskFailed as failed:
+            desk.tell(f"That was not possible ({intent.what}): {failed.words}", "error")
+
+    async def fork(self, agent: str, conversation: str) -> None:
+        """Copy a conversation on the server and go on in the copy. Raises ``AskFailed``."""
+        frame = await self._desk.ask(
+            commands.conversation_fork(conversation, agent_id=agent if conversation == "default" else None)
+        )
+        copy = frame.raw.get("conversation")
+        new = copy.get("id") if isinstance(copy, Mapping) else None
+        if not isinstance(new, str):
+            raise AskFailed("The server did not name the copy.")
+        self.go(OpenIt(agent, new, "the copy"))
+
+    def _remember_title(self, agent: str, conversation: str, title: str) -> None:
+        link = self._desk.link
+        if link is None:
+            return
+        place = Place(link.server_key, agent, conversation)
+        if self._desk.ledger.conversation(place) is not None:
+            self._desk.ledger.remember_conversation(place, title=title, used=False)
+
+    async def create_agent(self, intent: CreateAgent) -> None:
+        desk = self._desk
+        try:
+            frame = await desk.ask(commands.agent_create({"name": intent.name, "model": intent.model}), 60.0)
+        except AskFailed as failed:
+            desk.tell(f"The agent was not created: {failed.words}", "error")
+            return
+        agent = frame.raw.get("agent")
+        agent_id = agent.get("id") if isinstance(agent, Mapping) else None
+        if not isinstance(agent_id, str):
+            desk.tell("The server did not name the agent it created.", "error")
+            return
+        self.go(CreateIt(agent_id, "a new agent"))
+
+    def new_conversation(self, agent_id: str | None) -> None:
+        agent = agent_id or (self._desk.place.agent_id if self._desk.place else "")
+        if not agent:
+            self._desk.tell("There is no agent yet to start a conversation with.", "warning")
+            return
+        self.go(CreateIt(agent, "you asked for a new one"))
+
+    # --- what this client stored ---
+
+    def redact(self, intent: Redact) -> None:
+        desk, room = self._desk, self._desk.room
+        try:
+            send = desk.ledger.redact(intent.client_message_id)
+        except LedgerError as error:
+            desk.tell(error.words, "error")
+            return
+        if room is not None and send.client_message_id in room.sends:
+            room.sends[send.client_message_id] = send
+            self._publisher.touch()
+        desk.tell("Erased here. What reached the server stays in its history.")
+
+    def forget(self, intent: ForgetConversation) -> None:
+        desk = self._desk
+        key = desk.link.server_key if desk.link else (desk.place.server_key if desk.place else "")
+        try:
+            count = desk.ledger.forget(Place(key, intent.agent_id, intent.conversation_id))
+        except LedgerError as error:
+            desk.tell(error.words, "error")
+            return
+        if desk.room is not None and desk.room.place.conversation_id == intent.conversation_id:
+            self._judge.refresh(desk.room)
+            self._publisher.touch()
+        desk.tell(f"Forgotten here: {count} messages. The server's copy is not touched.")
+
+
+def _compaction_words(value: object) -> str:
+    before = after = None
+    if isinstance(value, Mapping):
+        before, after = value.get("num_messages_before"), value.get("num_messages_after")
+    if isinstance(before, int) and isinstance(after, int):
+        return f"Summarised: {before} messages became {after}."
+    return "Summarised."

@@ -1,0 +1,173 @@
+"""From the room's state to what the view shows: at most once per turn of the loop, and only what changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from letta_tui.conversation.places import SendState
+from letta_tui.conversation.reconcile import Held, held
+from letta_tui.conversation.words import SendFacts, recovery_view, send_view
+from letta_tui.ledger.transitions import AT_REST, IN_FLIGHT
+from letta_tui.ledger.values import Send
+from letta_tui.seam.state import ApprovalView, QueueItemView, SendView
+from letta_tui.seam.updates import ApprovalsChanged, QueueChanged, SendsChanged
+from letta_tui.worker.desk import Desk
+from letta_tui.worker.room import Room
+
+_HELD_WORDS = {
+    "unconfirmed": "Waits until an earlier message is confirmed.",
+    "unknown": "Waits until you have decided about an earlier message.",
+    "order": "Waits behind an earlier message.",
+    "queue_long": "Waits here because the server's queue is long.",
+}
+
+
+class Publisher:
+    """``touch`` after any change; the updates go out at the end of the current step of the loop."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._scheduled = False
+        self._approvals: tuple[ApprovalView, ...] = ()
+        self._queue: tuple[QueueItemView, ...] = ()
+        self._sends: tuple[SendView, ...] = ()
+
+    def touch(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self.flush)
+
+    def forget(self) -> None:
+        """Another conversation: whatever was shown is to be shown anew."""
+        self._approvals, self._queue, self._sends = (), (), ()
+        self._desk.put(ApprovalsChanged(()), QueueChanged(()), SendsChanged(()))
+        self._desk.set_recovery(None)
+
+    def flush(self) -> None:
+        self._scheduled = False
+        desk, room = self._desk, self._desk.room
+        if room is None:
+            return
+        waiting = self.waiting(room)
+        states = self._states(room, waiting)
+        for key, state in states.items():
+            if room.shown.get(key) != state:
+                room.shown[key] = state
+                desk.put(*room.transcript.put_send(state))
+        self._put_approvals(room)
+        queue = room.queue.views(tuple(states.values()))
+        if queue != self._queue:
+            self._queue = queue
+            desk.put(QueueChanged(queue))
+        views = tuple(self.view_of(room, send, waiting) for send in room.sends.values() if self._open(send))
+        if views != self._sends:
+            self._sends = views
+            desk.put(SendsChanged(views))
+        self._put_recovery(room, views)
+        turn = room.turn
+        desk.set_status(
+            activity=turn.activity,
+            activity_words=turn.activity_words,
+            turn_started=turn.started,
+            tokens=turn.tokens if turn.tokens is not None else desk.status.tokens,
+        )
+
+    def waiting(self, room: Room) -> dict[str, Held]:
+        """Prepared sends of this window that have to wait, by id (rule 7)."""
+        considered = [
+            send
+            for send in room.sends.values()
+            if send.delivery != "prepared" or send.client_message_id in room.released
+        ]
+        found = held(considered, queue_length=len(room.queue.client_message_ids))
+        return {item.client_message_id: item for item in found}
+
+    def view_of(self, room: Room, send: Send, waiting: dict[str, Held]) -> SendView:
+        key = send.client_message_id
+        verdict = room.verdicts.get(key)
+        checking = key in room.checking or (send.delivery in IN_FLIGHT and verdict is None and not room.ready)
+        released = send.delivery == "prepared" and key in room.released
+        offers = () if checking or released or verdict is None else verdict.offers
+        refusal = next(
+            (
+                str(send.last[kind].payload.get("words", ""))
+                for kind in ("loop_error", "refused", "write_failed")
+                if kind in send.last
+            ),
+            "",
+        )
+        return send_view(
+            SendFacts(
+                client_message_id=key,
+                text=send.text,
+                delivery=send.delivery,
+                outcome=send.outcome,
+                when=send.created.wall,
+                offers=tuple(offer.action for offer in offers),
+                risky=tuple(
+                    offer.action for offer in offers if offer.risk in ("may_run_twice", "server_may_rerun")
+                ),
+                reason=refusal,
+                twice="history_twice" in send.last,
+                held=released,
+                checking=checking,
+            )
+        )
+
+    @staticmethod
+    def _open(send: Send) -> bool:
+        return send.delivery not in AT_REST or "history_twice" in send.last
+
+    @staticmethod
+    def _states(room: Room, waiting: dict[str, Held]) -> dict[str, SendState]:
+        states: dict[str, SendState] = {}
+        for key, send in room.sends.items():
+            held_here = send.delivery == "prepared"
+            note = ""
+            if held_here:
+                item = waiting.get(key)
+                note = _HELD_WORDS[item.why] if item is not None else ""
+                if not note:
+                    note = _why_prepared(room, key)
+            states[key] = SendState(
+                client_message_id=key,
+                text=send.text,
+                delivery=send.delivery,
+                outcome=send.outcome,
+                when=send.created.wall,
+                otid=send.otid,
+                behind=key in room.behind,
+                held=held_here,
+                note=note,
+            )
+        return states
+
+    def _put_approvals(self, room: Room) -> None:
+        pending = room.approvals.pending
+        if pending != self._approvals:
+            self._approvals = pending
+            self._desk.put(*room.transcript.awaiting(room.approvals.tool_call_ids))
+            self._desk.put(ApprovalsChanged(pending))
+
+    def _put_recovery(self, room: Room, views: Sequence[SendView]) -> None:
+        checking = not room.ready or bool(room.checking)
+        told = [
+            view for view in views if view.choices or (checking and view.client_message_id in room.checking)
+        ]
+        if room.settled_once and not told and not room.notes:
+            self._desk.set_recovery(None)
+            return
+        self._desk.set_recovery(
+            recovery_view(told, checking=checking, relaunched=room.relaunched, notes=tuple(room.notes))
+        )
+
+
+def _why_prepared(room: Room, key: str) -> str:
+    if key not in room.released:
+        return "Not sent: it was waiting when the program ended."
+    if room.blocked:
+        return room.blocked
+    if not room.ready:
+        return "Waits for the connection."
+    return ""

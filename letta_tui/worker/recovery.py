@@ -1,0 +1,187 @@
+"""Recovery, in order: open, snapshot, history, decisions, verdicts; only then anything may be sent."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+
+from letta_tui.ledger.transitions import AT_REST
+from letta_tui.protocol import commands, names
+from letta_tui.worker.approving import Decider
+from letta_tui.worker.config import Target
+from letta_tui.worker.desk import AskFailed, Desk, Link, ask
+from letta_tui.worker.events import Events
+from letta_tui.worker.history import History
+from letta_tui.worker.judging import Judge
+from letta_tui.worker.opening import NotOpened, Opener
+from letta_tui.worker.picking import CreateIt, OpenIt, PickAgent
+from letta_tui.worker.ports import KeeperTrouble
+from letta_tui.worker.publishing import Publisher
+from letta_tui.worker.room import Room
+from letta_tui.worker.sending import Sender
+
+log = logging.getLogger(__name__)
+
+BACKGROUND_ROWS = 600  # loaded without being asked for; the rest when the person scrolls there
+
+
+class Recovery:
+    def __init__(
+        self,
+        desk: Desk,
+        opener: Opener,
+        events: Events,
+        history: History,
+        judge: Judge,
+        decider: Decider,
+        sender: Sender,
+        publisher: Publisher,
+    ) -> None:
+        self._desk = desk
+        self._opener = opener
+        self._events = events
+        self._history = history
+        self._judge = judge
+        self._decider = decider
+        self._sender = sender
+        self._publisher = publisher
+
+    async def run(self, link: Link, wish: OpenIt | CreateIt | None, target: Target) -> None:
+        """Open what is wished for (else what the command line and the ledger say) and recover it."""
+        desk = self._desk
+        desk.set_connection(phase="recovering", words="Checking what happened.", can_send=True)
+        try:
+            room = await self._open(link, wish, target)
+        except NotOpened:
+            return
+        desk.set_question(None)
+        if desk.config.keeper is not None:
+            desk.tasks.spawn(self._hold(link, room), "hold")
+        await self._history.newest(link, room)
+        await self._recover_approvals(link, room)
+        room.notes = list(self._decider.recover(room))
+        if desk.config.keeper is not None:
+            await self._while_away(room)
+        self._judge.refresh(room)
+        # What was written before the history was read is judged first; the rest has nothing to be judged by.
+        if room.sends:
+            await self._judge.settle(link, room)
+        if desk.link is not link or desk.room is not room:
+            return
+        room.ready = True
+        room.settled_once = True
+        self._connected(link, room)
+        self._publisher.touch()
+        self._sender.poke()
+        await self._background(link, room)
+
+    def _connected(self, link: Link, room: Room) -> None:
+        where = link.endpoint.shown
+        version = f" (version {link.version})" if link.version else ""
+        self._desk.set_connection(
+            phase="ready",
+            words=f"Connected to {where}{version}.",
+            server_version=link.version,
+            retry_at=None,
+            can_send=not room.blocked,
+            why_not=room.blocked,
+        )
+
+    async def _open(self, link: Link, wish: OpenIt | CreateIt | None, target: Target) -> Room:
+        if wish is not None:
+            return await self._opener.open(link, wish)
+        chosen = self._opener.choose(link, target)
+        if isinstance(chosen, PickAgent):
+            picked = await self._opener.pick_agent(link, chosen)
+            if isinstance(picked, PickAgent):
+                raise NotOpened
+            chosen = picked
+        return await self._opener.open(link, chosen)
+
+    async def _recover_approvals(self, link: Link, room: Room) -> None:
+        """Only where the state calls for it: the loop waits for an approval that nobody can see.
+
+        Approval recovery stages denials for what the server cannot find, so it is asked for once.
+        """
+        stuck = (
+            room.loop is not None
+            and room.loop.status == names.WAITING_ON_APPROVAL
+            and room.device is not None
+            and not room.device.pending
+            and not room.approvals.pending
+        )
+        if not stuck:
+            return
+        frame = await ask(link.client, commands.sync(room.runtime, recover_approvals=True))
+        self._events.catch_up(link, frame.arrival)
+
+    async def _hold(self, link: Link, room: Room) -> None:
+        """Have the keeper stay subscribed too; the first message waits for its word, but not for ever."""
+        desk, keeper = self._desk, self._desk.config.keeper
+        assert keeper is not None
+        began = desk.config.hands.mono()
+        while desk.link is link and desk.room is room:
+            with contextlib.suppress(KeeperTrouble):
+                if await keeper.hold(room.place.agent_id, room.place.conversation_id):
+                    room.held = True
+                    desk.set_connection(held=True)
+                    self._sender.poke()
+                    return
+            if not room.hold_given_up and desk.config.hands.mono() - began > desk.config.hold_wait:
+                room.hold_given_up = True
+                desk.set_connection(held=False)
+                desk.tell("No keeper holds this conversation: a turn ends when this window does.", "warning")
+                self._sender.poke()
+            await asyncio.sleep(1.0)
+
+    async def _while_away(self, room: Room) -> None:
+        """What the keeper saw after this client last looked, as a line in the transcript and on the card."""
+        desk, keeper = self._desk, self._desk.config.keeper
+        assert keeper is not None
+        remembered = desk.ledger.conversation(room.place)
+        seen = remembered.state.get("seen_at") if remembered is not None else None
+        if not isinstance(seen, int | float) or not room.relaunched or room.settled_once:
+            return
+        try:
+            ends = await keeper.ends_since(room.place.agent_id, room.place.conversation_id, float(seen))
+        except KeeperTrouble:
+            return
+        if not ends:
+            return
+        words = " ".join(end.words for end in ends[-5:])
+        more = f" ({len(ends) - 5} more before that.)" if len(ends) > 5 else ""
+        room.notes.append(f"While you were away: {words}{more}")
+        desk.put(*room.transcript.notice("away", f"While you were away: {words}{more}", kind="away"))
+
+    async def _background(self, link: Link, room: Room) -> None:
+        """Some pages above the first, so that scrolling up a little does not wait for the server."""
+        try:
+            while desk_is_on(self._desk, link, room) and len(room.transcript.rows) < BACKGROUND_ROWS:
+                if not await self._history.older(link, room):
+                    return
+                await asyncio.sleep(0.05)
+        except AskFailed as failed:
+            log.info("older rows not loaded: %s", failed.words)
+
+    async def after_turn(self, link: Link, room: Room) -> None:
+        """A turn is over: its rows are read from history, and what they prove is recorded."""
+        self._judge.refresh(room)
+        if any(
+            send.delivery not in AT_REST or send.outcome in ("none", "running")
+            for send in room.sends.values()
+        ):
+            await self._judge.settle(link, room)
+        else:
+            await self._history.newest(link, room)
+        self._judge.forget_rested(room)
+        self._sender.poke()
+        self._publisher.touch()
+        if desk_is_on(self._desk, link, room):
+            self._desk.ledger.remember_conversation(
+                room.place, state={"seen_at": self._desk.now()}, used=False
+            )
+
+
+def desk_is_on(desk: Desk, link: Link, room: Room) -> bool:
+    return desk.link is link and desk.room is room
