@@ -1,9 +1,9 @@
 """The turn: how it ends, apart from how the connection does.
 
 A turn begins with work (a loop status that is busy, a delta of a run) and ends once: by ``turn_finished``;
-or, when that was lost, by what its last run said before everything was seen idle twice or the next turn
-began; or, when neither was seen, by an idle loop and device after a reconnect ("ended unseen"). A queue
-echo or a late idle status between two turns is neither.
+or, when that was lost, by what its last run said, once everything has been idle for a while or the next
+turn begins; or, when neither was seen, by an idle loop and device after a reconnect ("ended unseen"). A
+queue echo or a late idle status between two turns is neither.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from letta_tui.seam.state import Activity, TurnOutcome
 
 _DONE = frozenset({"end_turn", "tool_rule", "none", ""})
 _ENDS_KEPT = 256
+GRACE = 2.0  # seconds an end frame may come after everything was seen idle
 
 _ACTIVITY: dict[str, Activity] = {
     "SENDING_API_REQUEST": "sending",
@@ -67,7 +68,7 @@ class _Current:
     stop_reason: str = ""  # of the last run; never requires_approval
     error: str = ""
     cancelled: bool = False
-    rested: bool = False  # everything was seen idle once, without an end frame
+    rested: float | None = None  # since when everything was seen idle, without an end frame
     text: list[str] = field(default_factory=list)
     text_of: str = ""  # the message ``text`` belongs to
 
@@ -172,6 +173,11 @@ class Turn:
             return self._finished(end, content.error_text(frame.raw.get("error")), now)
         return ()
 
+    @property
+    def resting(self) -> bool:
+        """Everything is idle but the turn's end was not seen: :meth:`settle` it after ``GRACE`` seconds."""
+        return self._current is not None and self._current.rested is not None
+
     def settle(self, now: float) -> tuple[TurnEnd, ...]:
         """Call it when a whole reading found the runtime idle: a turn without an end frame has ended."""
         if self._current is None or not self.idle_known:
@@ -232,8 +238,10 @@ class Turn:
         if self._current is None and loop.active_run_ids and not runs:
             return ()  # a late frame of a turn whose end is known
         ends: tuple[TurnEnd, ...] = ()
-        if self._current is not None and self._current.rested:
+        if self._current is not None and self._current.rested is not None:
             ends = self._close(now)
+        if self._current is not None:
+            self._current.rested = None
         # The first status of a connection that is busy already: the turn was joined in the middle.
         current = self._begin(None if first and self._processing else now)
         if self._broken:
@@ -251,13 +259,14 @@ class Turn:
         return ends
 
     def _rested(self, now: float) -> tuple[TurnEnd, ...]:
-        """Everything is idle. The end frame comes between this and the next idle status, or was lost."""
+        """Everything is idle: the end frame comes now (after an abort behind several of these), or was lost."""
         current = self._current
         if current is None or not self.idle_known:
             return ()
-        if self._broken or current.rested:
+        if self._broken or (current.rested is not None and now - current.rested >= GRACE):
             return self._close(now)
-        current.rested = True
+        if current.rested is None:
+            current.rested = now
         return ()
 
     def _close(self, now: float) -> tuple[TurnEnd, ...]:
