@@ -84,6 +84,10 @@ def tls_words(error: ssl.SSLError, where: str) -> str:
     name = (error.reason or "").replace("_", " ").lower()
     if name in ("wrong version number", "record layer failure", "http request", "unknown protocol"):
         return f"{where} does not speak TLS: the address may have to begin with ws:// instead."
+    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return (
+            f"{where} hung up during the TLS handshake: a server that does not speak TLS is reached by ws://."
+        )
     return f"TLS with {where} failed: {name or 'the handshake broke off'}."
 
 
