@@ -8,13 +8,24 @@ behind it dies, the operating system closes the connection and the keeper knows.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
+import json
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from letta_tui.keeper.control import CONTROL, LINE_LIMIT, SOCKET_NAME
+from letta_tui.keeper.ends import End
+from letta_tui.keeper.files import read_state
+from letta_tui.keeper.identity import end_process
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
+from letta_tui.keeper.server import end_server
+from letta_tui.paths import PathsError, private_folder
 
 __all__ = [
     "End",
@@ -26,7 +37,12 @@ __all__ = [
     "ServerAddress",
     "ensure_keeper",
     "find_keeper",
+    "stop_keeper",
 ]
+
+START_SECONDS = 15.0
+_HELLO_SECONDS = 3.0
+_GONE = "The keeper is gone."
 
 
 class KeeperError(Exception):
@@ -56,28 +72,6 @@ class ServerAddress:
     def token(self) -> str | None:
         """The capability token, read afresh; ``None`` when the server needs none."""
         return self.token_file.read_text().strip() if self.token_file else None
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """Something that happened in a conversation while the keeper watched.
-
-    ``kind``: "turn" (ended; ``stop_reason``, ``tools`` run, ``denied`` tools), "approval" (a tool waits;
-    ``tools`` names it), "error" (``words`` says it), "server" (the server ended or was restarted).
-    ``at``: seconds since the epoch. ``text`` of messages is never kept.
-    """
-
-    at: float
-    kind: str
-    agent_id: str = ""
-    conversation_id: str = ""
-    stop_reason: str = ""
-    turn_id: str = ""
-    run_id: str = ""
-    tools: tuple[str, ...] = ()
-    denied: tuple[str, ...] = ()
-    seconds: float | None = None
-    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +153,11 @@ class KeeperHandle:
     ) -> tuple[End, ...]:
         """What happened after ``at`` (seconds since the epoch), oldest first."""
         raw = await self._ask("ends", since=at, agent_id=agent_id, conversation_id=conversation_id)
-        return tuple(_end(item) for item in raw["ends"])
+        return tuple(end for item in raw["ends"] if (end := End.from_json(item)) is not None)
+
+    async def forget(self, agent_id: str, conversation_id: str) -> None:
+        """Erase what was noted about a conversation."""
+        await self._ask("forget", agent_id=agent_id, conversation_id=conversation_id)
 
     def on_news(self, listener: Callable[[Mapping[str, Any]], None] | None) -> None:
         """``listener`` gets what the keeper says unasked, e.g. ``{"news": "server", "state": "stopped"}``."""
@@ -171,11 +169,58 @@ class KeeperHandle:
         self._writer.close()
         await asyncio.gather(self._pump, return_exceptions=True)
 
+    async def attach(self) -> None:
+        """Count as a window from now on (``ensure_keeper`` has done it)."""
+        await self._ask("attach")
+
+    async def hand_over(self) -> None:
+        """Let another keeper take the place of this one; detaches. Nothing held is dropped meanwhile."""
+        with contextlib.suppress(KeeperError):
+            await self._ask("hand_over")
+        await self.close()
+
+    @property
+    def gone(self) -> bool:
+        """Whether the keeper has hung up; nothing can be asked any more."""
+        return bool(self._gone)
+
     async def _ask(self, what: str, timeout: float = 10, **fields: Any) -> dict[str, Any]:
-        raise NotImplementedError
+        if self._gone:
+            raise KeeperError(self._gone)
+        number = next(self._ids)
+        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
+        try:
+            async with asyncio.timeout(timeout):
+                self._writer.write(json.dumps({"id": number, "do": what, **fields}).encode() + b"\n")
+                await self._writer.drain()
+                answer = await future
+        except TimeoutError:
+            raise KeeperError(f"The keeper did not answer within {timeout:g} seconds.") from None
+        except ConnectionError:
+            raise KeeperError(_GONE) from None
+        finally:
+            self._waiting.pop(number, None)
+        if not answer.get("ok"):
+            raise KeeperError(str(answer.get("error") or "The keeper could not do it."))
+        return answer
 
     async def _read(self) -> None:
-        raise NotImplementedError
+        try:
+            while line := await self._reader.readline():
+                message = json.loads(line)
+                future = self._waiting.get(message.get("id") or 0)
+                if future is not None and not future.done():
+                    future.set_result(message)
+                elif "news" in message and self._listener is not None:
+                    self._listener(message)
+        except (OSError, ValueError):
+            pass
+        finally:
+            self._gone = _GONE
+            for future in self._waiting.values():
+                if not future.done():
+                    future.set_exception(KeeperError(_GONE))
 
 
 def _address(raw: Mapping[str, Any]) -> ServerAddress:
@@ -188,28 +233,116 @@ def _address(raw: Mapping[str, Any]) -> ServerAddress:
     )
 
 
-def _end(raw: Mapping[str, Any]) -> End:
-    seconds = raw.get("seconds")
-    return End(
-        at=float(raw.get("at", 0)),
-        kind=str(raw.get("kind", "")),
-        agent_id=str(raw.get("agent_id", "")),
-        conversation_id=str(raw.get("conversation_id", "")),
-        stop_reason=str(raw.get("stop_reason", "")),
-        turn_id=str(raw.get("turn_id", "")),
-        run_id=str(raw.get("run_id", "")),
-        tools=tuple(map(str, raw.get("tools", ()))),
-        denied=tuple(map(str, raw.get("denied", ()))),
-        seconds=None if seconds is None else float(seconds),
-        words=str(raw.get("words", "")),
-    )
-
-
 async def find_keeper(paths: KeeperPaths) -> KeeperHandle | None:
-    """Connect to the profile's keeper if one is running; starts nothing."""
-    raise NotImplementedError
+    """Connect to the profile's keeper if one is running; starts nothing, and counts as no window."""
+    try:
+        async with asyncio.timeout(_HELLO_SECONDS):
+            reader, writer = await asyncio.open_unix_connection(paths.runtime / SOCKET_NAME, limit=LINE_LIMIT)
+            line = await reader.readline()
+    except (OSError, TimeoutError):
+        return None
+    try:
+        hello = json.loads(line)
+    except ValueError:
+        hello = None
+    if not isinstance(hello, dict) or hello.get("keeper") != "letta-tui":
+        writer.close()
+        return None
+    return KeeperHandle(reader, writer, hello)
 
 
 async def ensure_keeper(paths: KeeperPaths, options: KeeperOptions) -> KeeperHandle:
     """Connect to the profile's keeper, starting one when none runs. ``KeeperError`` says why it cannot."""
-    raise NotImplementedError
+    deadline = asyncio.get_running_loop().time() + START_SECONDS
+    while True:
+        handle = await find_keeper(paths)
+        if handle is not None and handle.control < CONTROL:
+            # An older keeper lets the new one in and stays subscribed until that one is.
+            await handle.hand_over()
+            handle = None
+        if handle is not None:
+            await handle.attach()
+            return handle
+        started = await _start(paths, options)
+        if not started:
+            if asyncio.get_running_loop().time() > deadline:
+                raise KeeperError(await asyncio.to_thread(_unresponsive, paths))
+            await asyncio.sleep(0.1)
+
+
+async def stop_keeper(paths: KeeperPaths) -> bool:
+    """End the keeper and everything it started, also when it no longer answers or was killed.
+
+    ``False`` when there was nothing to end.
+    """
+    handle = await find_keeper(paths)
+    if handle is not None:
+        with contextlib.suppress(KeeperError):
+            await handle.stop()
+        await handle.close()
+    found = await asyncio.to_thread(_end_leftovers, paths)
+    return handle is not None or found
+
+
+def _end_leftovers(paths: KeeperPaths) -> bool:
+    state = read_state(paths.state_file)
+    found = False
+    if state.keeper is not None and state.keeper.alive():
+        end_process(state.keeper)
+        found = True
+    if state.server is not None:
+        found = found or state.server.identity.alive()
+        end_server(state.server)
+    return found
+
+
+def _unresponsive(paths: KeeperPaths) -> str:
+    state = read_state(paths.state_file)
+    pid = f" (process {state.keeper.pid})" if state.keeper is not None and state.keeper.alive() else ""
+    return f"A keeper is running{pid} but does not answer; end it with  letta-tui keeper stop"
+
+
+async def _start(paths: KeeperPaths, options: KeeperOptions) -> bool:
+    """Start a keeper; ``False`` when another one was first."""
+    try:
+        for folder in (paths.state, paths.runtime):
+            private_folder(folder)
+        process = await asyncio.to_thread(_spawn, paths, options.to_json())
+    except PathsError as error:
+        raise KeeperError(str(error)) from None
+    except OSError as error:
+        raise KeeperError(f"The keeper cannot be started: {error.strerror or error}.") from None
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            line = await asyncio.to_thread(process.stdout.readline)
+    except TimeoutError:
+        process.kill()
+        raise KeeperError(f"The keeper did not start within {START_SECONDS:g} seconds.") from None
+    finally:
+        # Waited for, so that it is no zombie if it leaves before this process does.
+        threading.Thread(target=process.wait, daemon=True).start()
+    process.stdout.close()
+    try:
+        word = json.loads(line)
+    except ValueError:
+        word = {"error": f"The keeper ended while starting; see {paths.log}."}
+    if "error" in word:
+        raise KeeperError(str(word["error"]))
+    return "ready" in word
+
+
+def _spawn(paths: KeeperPaths, options: str) -> subprocess.Popen[bytes]:
+    with paths.log.open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "letta_tui.keeper", str(paths.state), str(paths.runtime)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(options.encode())
+        process.stdin.close()
+    return process

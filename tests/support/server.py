@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import os
 import signal
@@ -309,10 +310,12 @@ def real_server(folder: Path) -> Iterator[RealServer]:
 
 
 async def until(condition: Callable[[], Any], timeout: float = 15, what: str = "") -> Any:
-    """Wait until ``condition()`` is true and return what it returned."""
+    """Wait until ``condition()``, or what it returns when awaited, is true, and return that."""
     end = time.monotonic() + timeout
     while True:
         value = condition()
+        if inspect.isawaitable(value):
+            value = await value
         if value:
             return value
         if time.monotonic() > end:

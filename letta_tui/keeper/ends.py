@@ -1,0 +1,117 @@
+"""What happened while the keeper watched, one JSON object a line. No text of a message is ever in it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+KEEP_DAYS = 30.0
+KEEP_LINES = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Something that happened in a conversation while the keeper watched.
+
+    ``kind``: "turn" (ended; ``stop_reason``, ``tools`` run, ``denied`` tools), "approval" (a tool waits;
+    ``tools`` names it), "error" (``words`` says it), "server" (the server ended or was restarted; with a
+    conversation, that was open then). ``at``: seconds since the epoch; ``seconds``: how long the turn took.
+    """
+
+    at: float
+    kind: str
+    agent_id: str = ""
+    conversation_id: str = ""
+    stop_reason: str = ""
+    turn_id: str = ""
+    run_id: str = ""
+    tools: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
+    seconds: float | None = None
+    words: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Without the fields that say nothing."""
+        return {k: v for k, v in asdict(self).items() if v not in ("", (), None)}
+
+    @classmethod
+    def from_json(cls, raw: object) -> End | None:
+        """Lenient: unknown fields are left out, and what is no end at all is ``None``."""
+        if not isinstance(raw, dict):
+            return None
+        at, kind, seconds = raw.get("at"), raw.get("kind"), raw.get("seconds")
+        if not isinstance(at, int | float) or not isinstance(kind, str):
+            return None
+        values: dict[str, Any] = {
+            f.name: str(raw.get(f.name, "")) for f in fields(cls) if f.name not in ("at", "kind", "seconds")
+        }
+        for name in ("tools", "denied"):
+            values[name] = tuple(map(str, raw.get(name) or ()))
+        took = float(seconds) if isinstance(seconds, int | float) else None
+        return cls(at=float(at), kind=kind, seconds=took, **values)
+
+
+class EndLog:
+    """The file. Appending never fails the caller: a full disk costs the note, not the turn."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def note(self, end: End) -> bool:
+        line = json.dumps(end.to_json(), ensure_ascii=False) + "\n"
+        try:
+            fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(fd, line.encode())
+            finally:
+                os.close(fd)
+        except OSError:
+            return False
+        return True
+
+    def since(
+        self, at: float, agent_id: str | None = None, conversation_id: str | None = None
+    ) -> tuple[End, ...]:
+        """Ends after ``at``, oldest first; of one agent or conversation if named."""
+        return tuple(
+            end
+            for end in self._read()
+            if end.at > at
+            and (agent_id is None or end.agent_id == agent_id)
+            and (conversation_id is None or end.conversation_id == conversation_id)
+        )
+
+    def trim(self, now: float) -> None:
+        """Drop what is older than 30 days, or more than 5,000 lines ago."""
+        ends = list(self._read())
+        kept = [end for end in ends if end.at > now - KEEP_DAYS * 86400][-KEEP_LINES:]
+        if len(kept) < len(ends):
+            self._rewrite(kept)
+
+    def forget(self, agent_id: str, conversation_id: str) -> None:
+        """Erase every note of a conversation."""
+        place = (agent_id, conversation_id)
+        self._rewrite([end for end in self._read() if (end.agent_id, end.conversation_id) != place])
+
+    def _rewrite(self, ends: list[End]) -> None:
+        from letta_tui.keeper.files import write_private
+
+        lines = (json.dumps(end.to_json(), ensure_ascii=False) + "\n" for end in ends)
+        write_private(self._path, "".join(lines))
+
+    def _read(self) -> Iterator[End]:
+        try:
+            text = self._path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return
+        for line in text.splitlines():
+            try:
+                end = End.from_json(json.loads(line))
+            except ValueError:
+                continue  # a line torn by a power cut
+            if end is not None:
+                yield end

@@ -1,0 +1,217 @@
+"""The embedded server: started, adopted from a keeper that was killed, stopped; with its companions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from letta_tui.keeper.files import SavedServer, write_private
+from letta_tui.keeper.identity import ProcessIdentity, end_process, identify
+from letta_tui.keeper.options import KeeperOptions, KeeperPaths
+from letta_tui.keeper.program import NoProgram, find_letta, server_environment
+
+START_SECONDS = 30.0
+_COMPANION_SECONDS = 10.0
+_POLL = 0.05
+_TAIL = 600  # characters of the output told to a person
+
+
+class ServerTrouble(Exception):
+    """The server could not be started; the text is one sentence, perhaps with what it printed."""
+
+
+class EmbeddedServer:
+    """At most one server process of this keeper.
+
+    Output goes to files, not pipes: a pipe breaks when the keeper is killed, and would take the server along.
+    """
+
+    def __init__(self, paths: KeeperPaths, options: KeeperOptions, environ: Mapping[str, str]) -> None:
+        self._paths = paths
+        self._options = options
+        self._environ = server_environment(environ, options.server_env)
+        self.running: SavedServer | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def start(self, command: Sequence[str] | None = None) -> SavedServer:
+        """Start it and wait until it listens. ``command`` replaces the way ``letta`` is called."""
+        try:
+            program = list(command) if command else find_letta(self._options.letta, self._environ)
+        except NoProgram as error:
+            raise ServerTrouble(str(error)) from None
+        companions = [await self._companion(i, c) for i, c in enumerate(self._options.companions)]
+        try:
+            identity, url = await self._launch(program)
+        except BaseException:
+            await _end_all(companions)
+            raise
+        self.running = SavedServer(identity, url, self._paths.token, tuple(companions))
+        return self.running
+
+    def adopt(self, saved: SavedServer) -> bool:
+        """Take over a server that another keeper left behind; ``False`` when it no longer runs."""
+        if not saved.identity.alive():
+            return False
+        self.running, self._process = saved, None
+        return True
+
+    def alive(self) -> bool:
+        return self.running is not None and self.running.identity.alive()
+
+    @property
+    def exit_words(self) -> str:
+        """How it ended, where that is known (only a process's parent is told)."""
+        code = self._process.poll() if self._process is not None else None
+        return "" if code is None else _status(code)
+
+    async def revive_companions(self) -> SavedServer | None:
+        """Start companions anew that have ended; returns the new state if anything changed."""
+        if self.running is None:
+            return None
+        kept = [c for c in self.running.companions if c.alive()]
+        if len(kept) == len(self._options.companions):
+            return None
+        await _end_all(kept)
+        fresh = [await self._companion(i, c) for i, c in enumerate(self._options.companions)]
+        saved = self.running
+        self.running = SavedServer(saved.identity, saved.url, saved.token_file, tuple(fresh))
+        return self.running
+
+    async def stop(self) -> None:
+        """End server and companions; returns when they are gone."""
+        saved, self.running = self.running, None
+        if saved is not None:
+            await asyncio.to_thread(end_server, saved)
+
+    async def _launch(self, program: Sequence[str]) -> tuple[ProcessIdentity, str]:
+        try:
+            write_private(self._paths.token, secrets.token_urlsafe(32))
+            log = self._paths.server_log
+            if log.exists():
+                log.replace(log.with_suffix(".log.1"))
+        except OSError as error:
+            raise ServerTrouble(
+                f"The server cannot be started: {self._paths.state} takes no files ({error.strerror})."
+            ) from None
+        arguments = (
+            "server", "--backend", "local", "--listen", "ws://127.0.0.1:0",
+            "--ws-auth", "capability-token", "--ws-token-file", str(self._paths.token),
+        )  # fmt: skip
+        process = _spawn((*program, *arguments), log, self._environ, self._options.cwd)
+        try:
+            url = await _listening(process, log, "WebSocket:", START_SECONDS)
+        except TimeoutError:
+            raise ServerTrouble(
+                f"The server did not listen within {START_SECONDS:g} seconds. {_tail(log)}"
+            ) from None
+        identity = identify(process.pid)
+        if url is None or identity is None:
+            status = _status(process.wait())
+            raise ServerTrouble(f"The server ended while starting ({status}). {_tail(log)}")
+        self._process = process
+        return identity, url
+
+    async def _companion(self, number: int, command: tuple[str, ...]) -> ProcessIdentity:
+        log = self._paths.state / f"companion-{number}.log"
+        process = _spawn(command, log, self._environ, None)
+        try:
+            ready = await _listening(process, log, "Listening", _COMPANION_SECONDS)
+        except TimeoutError:
+            ready = None
+        identity = identify(process.pid)
+        if ready is None or identity is None:
+            raise ServerTrouble(f"{Path(command[0]).name} did not start. {_tail(log)}")
+        return identity
+
+
+def _spawn(
+    command: Sequence[str], log: Path, environ: Mapping[str, str], cwd: Path | None
+) -> subprocess.Popen[bytes]:
+    """Start a process that may outlive this one. (One of asyncio's would be killed with its event loop.)"""
+    try:
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                command,
+                env=environ,
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # a signal from the terminal is not meant for it
+            )
+    except OSError as error:
+        raise ServerTrouble(f"{command[0]} cannot be started: {error.strerror or error}.") from None
+    # Somebody has to wait for it, or it stays behind as a zombie.
+    threading.Thread(target=process.wait, daemon=True).start()
+    return process
+
+
+async def _listening(process: subprocess.Popen[bytes], log: Path, word: str, seconds: float) -> str | None:
+    """The address it announces; ``None`` when it ended. A start given up leaves nothing behind."""
+    try:
+        async with asyncio.timeout(seconds):
+            while process.poll() is None:
+                if address := _announced(log, word):
+                    return address
+                await asyncio.sleep(_POLL)
+    except BaseException:
+        process.kill()
+        raise
+    return None
+
+
+def end_server(saved: SavedServer) -> None:
+    """End a server, what its tools left running in its process group, and its companions."""
+    leads_group = False
+    if saved.identity.alive():
+        with contextlib.suppress(OSError):
+            leads_group = os.getpgid(saved.identity.pid) == saved.identity.pid
+    end_process(saved.identity)
+    if leads_group and os.getpgrp() != saved.identity.pid:
+        with contextlib.suppress(OSError):
+            os.killpg(saved.identity.pid, signal.SIGKILL)
+    for companion in saved.companions:
+        end_process(companion, 2.0)
+
+
+async def _end_all(companions: Sequence[ProcessIdentity]) -> None:
+    for companion in companions:
+        await asyncio.to_thread(end_process, companion, 2.0)
+
+
+def _announced(log: Path, word: str) -> str:
+    """The last word of the complete line that begins with ``word``."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    for line in text.splitlines(keepends=True):
+        if line.startswith(word) and line.endswith("\n"):
+            return line.split()[-1]
+    return ""
+
+
+def _tail(log: Path) -> str:
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        text = ""
+    if not text:
+        return "It printed nothing."
+    return "It printed: " + ("…" + text[-_TAIL:] if len(text) > _TAIL else text)
+
+
+def _status(code: int) -> str:
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"
