@@ -88,7 +88,6 @@ def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connec
         conn.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
         conn.execute("PRAGMA synchronous = EXTRA")
         conn.execute("PRAGMA foreign_keys = ON")
-        conn.execute("PRAGMA trusted_schema = OFF")
         conn.execute("PRAGMA cell_size_check = ON")
         # What is erased is overwritten, not only unlinked.
         conn.execute("PRAGMA secure_delete = ON")

@@ -1,4 +1,4 @@
-"""Opening the ledger: new, current, older (migrated with a copy kept), newer (refused), damaged (salvaged)."""
+"""Opening the ledger: new, current, older (migrated, a copy kept), newer (refused), damaged (salvaged)."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 

@@ -1,0 +1,479 @@
+"""The sends of the ledger: prepare, attempt, observe, move, judge."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from letta_tui.ledger import transitions
+from letta_tui.ledger.database import Database
+from letta_tui.ledger.errors import IllegalMove, LedgerError, NoSuchSend, StaleAttempt
+from letta_tui.ledger.places import store_place
+from letta_tui.ledger.rows import (
+    AT_PLACE,
+    attempt_of,
+    clean,
+    evidence_of,
+    place_values,
+    send_of,
+    stamp_values,
+    to_json,
+)
+from letta_tui.ledger.values import (
+    Anchor,
+    Attempt,
+    Clock,
+    Delivery,
+    Evidence,
+    EvidenceKind,
+    Place,
+    Send,
+    TurnOutcome,
+)
+
+_REST: Final = ", ".join(repr(d) for d in sorted(transitions.AT_REST))
+_ENDED: Final = ", ".join(repr(o) for o in sorted(transitions.ENDED))
+_ENDS: Final[frozenset[EvidenceKind]] = frozenset({"turn_done", "turn_cancelled", "turn_failed"})
+_RUNS: Final[frozenset[EvidenceKind]] = _ENDS | {"run_seen", "turn_running", "server_reran", "approval_asked"}
+_ON_SERVER: Final[tuple[EvidenceKind, ...]] = ("attempt", "ack", "queue_seen")
+_REPEATS: Final[Mapping[EvidenceKind, EvidenceKind]] = {"ack": "ack_repeat", "refused": "refused_repeat"}
+
+
+class Sends:
+    """Mixed into the ledger."""
+
+    _db: Database
+    _clock: Clock
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def prepare(
+        self,
+        place: Place,
+        text: str,
+        client_message_id: str,
+        *,
+        anchor: Anchor | None,
+        otid: str = "",
+        window_id: str = "",
+        supersedes: str = "",
+        consent: Evidence | None = None,
+    ) -> Send:
+        """First commit: the text is on disk, the composer may clear.
+
+        ``otid`` defaults to the client message id. With ``supersedes`` the older row is moved to
+        "superseded" in the same transaction; ``consent`` (kind "person", the choice and the risk that was
+        told in its payload) is then required. Raises ``IllegalMove`` when the id is taken or the older row
+        can no longer be replaced.
+        """
+        now = self._clock()
+        with self._db.write() as conn:
+            store_place(conn, place, now)
+            if self._row(conn, client_message_id) is not None:
+                raise IllegalMove(f"The message id {client_message_id} is already in use.")
+            conn.execute(
+                """INSERT INTO sends (client_message_id, otid, server_key, agent_id, conversation_id, text,
+                delivery, outcome, anchor_row, anchor_position, supersedes, window_id, created_wall,
+                created_mono, created_boot, updated_wall, updated_mono, updated_boot)
+                VALUES (?, ?, ?, ?, ?, ?, 'prepared', 'none', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                (
+                    client_message_id,
+                    otid or client_message_id,
+                    *place_values(place),
+                    clean(text),
+                    anchor.row_id if anchor is not None else None,
+                    anchor.position if anchor is not None else None,
+                    supersedes,
+                    window_id,
+                    *stamp_values(now),
+                    *stamp_values(now),
+                ),
+            )
+            self._record(conn, client_message_id, Evidence("prepared", payload={"supersedes": supersedes}))
+            if supersedes:
+                choice = _consent(consent)
+                choice = replace(choice, payload={**choice.payload, "superseded_by": client_message_id})
+                self._move(conn, supersedes, "superseded", choice)
+                conn.execute(
+                    "UPDATE sends SET superseded_by = ? WHERE client_message_id = ?",
+                    (client_message_id, supersedes),
+                )
+            return self._get(conn, client_message_id)
+
+    def begin_attempt(
+        self,
+        client_message_id: str,
+        *,
+        request_id: str,
+        connection_id: str,
+        expected_attempts: int = 0,
+        server_version: str = "",
+        server_life: str = "",
+        consent: Evidence | None = None,
+    ) -> Attempt:
+        """Second commit, before the write: prepared → unconfirmed, or one more attempt of an unconfirmed.
+
+        ``expected_attempts`` is the number of attempts the caller knows of; another number raises
+        ``StaleAttempt``, so two processes never write one attempt each. A repeat, and anything on a salvaged
+        row, needs ``consent`` (kind "person").
+        """
+        now = self._clock()
+        with self._db.write() as conn:
+            send = self._get(conn, client_message_id)
+            made = len(send.attempts)
+            if made != expected_attempts or send.delivery not in ("prepared", "unconfirmed"):
+                raise StaleAttempt(
+                    f"This message is {send.delivery} after {made} attempts: somebody else went on with it."
+                )
+            if made or send.salvaged:
+                self._record(conn, client_message_id, _consent(consent))
+            evidence = Evidence(
+                "attempt",
+                stamp=now,
+                connection_id=connection_id,
+                request_id=request_id,
+                server_life=server_life,
+                payload={"number": made + 1, "server_version": server_version},
+            )
+            if send.delivery == "prepared":
+                self._move(conn, client_message_id, "unconfirmed", evidence)
+            else:
+                self._record(conn, client_message_id, evidence)
+            number = 1 + (send.attempts[-1].number if send.attempts else 0)
+            conn.execute(
+                """INSERT INTO attempts (client_message_id, number, request_id, connection_id,
+                server_version, server_life, began_wall, began_mono, began_boot)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                (
+                    client_message_id,
+                    number,
+                    request_id,
+                    connection_id,
+                    server_version,
+                    server_life,
+                    *stamp_values(now),
+                ),
+            )
+        return Attempt(
+            client_message_id, number, request_id, connection_id, now, None, server_version, server_life
+        )
+
+    def attempt_stands(self, attempt: Attempt) -> bool:
+        """Whether the message may still be written: the attempt is the last one and the message is still
+        unconfirmed. Ask again when time passed between ``begin_attempt`` and the write."""
+        send = self.send(attempt.client_message_id)
+        return (
+            send is not None
+            and send.delivery == "unconfirmed"
+            and bool(send.attempts)
+            and send.attempts[-1].number == attempt.number
+            and send.attempts[-1].connection_id == attempt.connection_id
+        )
+
+    def written(self, attempt: Attempt) -> None:
+        """The socket took the bytes. Without it a fence on that connection counts for nothing."""
+        now = self._clock()
+        with self._db.write() as conn:
+            done = conn.execute(
+                """UPDATE attempts SET written_wall = ?, written_mono = ?, written_boot = ?
+                WHERE client_message_id = ? AND number = ? AND written_wall IS NULL""",
+                (*stamp_values(now), attempt.client_message_id, attempt.number),
+            )
+            if done.rowcount:
+                self._record(
+                    conn,
+                    attempt.client_message_id,
+                    Evidence(
+                        "written",
+                        stamp=now,
+                        connection_id=attempt.connection_id,
+                        request_id=attempt.request_id,
+                        payload={"number": attempt.number},
+                    ),
+                )
+
+    def observe(self, client_message_id: str, evidence: Evidence) -> Send | None:
+        """Record live evidence and follow where ``transitions.implied`` takes delivery and outcome.
+
+        The everyday call: never illegal, keeps what it cannot use. The same event on the same connection
+        (idempotency key) is recorded once. An answer to a repeated write is filed as such (rule 5), a removal
+        on a connection that did not see the message before as late. ``None`` when the id is not ours.
+        """
+        with self._db.write() as conn:
+            if self._row(conn, client_message_id) is None:
+                return None
+            self._observe(conn, self._get(conn, client_message_id), evidence)
+            return self._get(conn, client_message_id)
+
+    def move(self, client_message_id: str, to: Delivery, evidence: Evidence) -> Send:
+        """Record ``evidence`` and move the delivery. Raises ``IllegalMove``."""
+        with self._db.write() as conn:
+            self._move(conn, client_message_id, to, evidence)
+            return self._get(conn, client_message_id)
+
+    def move_outcome(
+        self,
+        client_message_id: str,
+        to: TurnOutcome,
+        evidence: Evidence,
+        *,
+        terminal: Mapping[str, Any] | None = None,
+    ) -> Send:
+        """Record ``evidence`` and move the turn outcome; ``terminal`` is how the turn ended."""
+        with self._db.write() as conn:
+            self._move_outcome(conn, client_message_id, to, evidence, terminal)
+            return self._get(conn, client_message_id)
+
+    def judge(
+        self,
+        basis: Send,
+        *,
+        delivery: Delivery,
+        outcome: TurnOutcome,
+        evidence: Iterable[Evidence],
+        sentence: str = "",
+        terminal: Mapping[str, Any] | None = None,
+    ) -> Send:
+        """Commit a verdict of ``conversation.reconcile`` on the row it was computed from (``basis``): its
+        evidence and its moves in one transaction.
+
+        When the row went on in the meantime, the evidence is kept and only what it proves by itself is
+        followed: a judgement of absence made on an older row is not. A verdict that changes nothing writes
+        nothing.
+        """
+        client_message_id = basis.client_message_id
+        found = tuple(evidence)
+        unchanged = delivery == basis.delivery and outcome == basis.outcome and sentence == basis.sentence
+        if unchanged and not found:
+            return self.send(client_message_id) or basis
+        with self._db.write() as conn:
+            send = self._get(conn, client_message_id)
+            same = send.delivery == basis.delivery and len(send.attempts) == len(basis.attempts)
+            for item in found:
+                current = self._get(conn, client_message_id)
+                if (
+                    same
+                    and current.delivery != delivery
+                    and transitions.can_move(current.delivery, delivery, item.kind)
+                ):
+                    self._move(conn, client_message_id, delivery, item)
+                elif (
+                    same
+                    and current.outcome != outcome
+                    and transitions.can_end(current.outcome, outcome, item.kind)
+                ):
+                    self._move_outcome(conn, client_message_id, outcome, item, terminal)
+                else:
+                    self._observe(conn, current, item)
+            after = self._get(conn, client_message_id)
+            if same and after.delivery != delivery:
+                raise IllegalMove(
+                    f"A message that is {after.delivery} cannot become {delivery} on this evidence.",
+                    old=after.delivery,
+                    new=delivery,
+                )
+            if same and sentence:
+                conn.execute(
+                    "UPDATE sends SET sentence = ? WHERE client_message_id = ?", (sentence, client_message_id)
+                )
+            return self._get(conn, client_message_id)
+
+    def discard(self, client_message_id: str, consent: Evidence) -> Send:
+        """The person dropped it."""
+        return self.move(client_message_id, "discarded", _consent(consent))
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def send(self, client_message_id: str) -> Send | None:
+        with self._db.read() as conn:
+            row = self._row(conn, client_message_id)
+            return send_of(conn, row) if row is not None else None
+
+    def newest(self) -> Send | None:
+        found = self.sends(limit=1)
+        return found[0] if found else None
+
+    def sends(self, place: Place | None = None, *, limit: int | None = None) -> tuple[Send, ...]:
+        """In the order they were prepared; with ``limit`` the newest ones."""
+        return self._select("1", place, limit)
+
+    def open_sends(self, place: Place | None = None) -> tuple[Send, ...]:
+        """Every send that is not at rest, or was delivered and whose turn has not ended, in the order
+        prepared: the input of ``conversation.reconcile``."""
+        return self._select(
+            f"(delivery NOT IN ({_REST}) OR (delivery = 'delivered' AND outcome NOT IN ({_ENDED})))",
+            place,
+            None,
+        )
+
+    def _select(self, condition: str, place: Place | None, limit: int | None) -> tuple[Send, ...]:
+        where = f"{condition} AND {AT_PLACE}" if place is not None else condition
+        values: tuple[Any, ...] = place_values(place) if place is not None else ()
+        with self._db.read() as conn:
+            rows = conn.execute(
+                f"SELECT * FROM sends WHERE {where} ORDER BY position DESC LIMIT ?",
+                (*values, -1 if limit is None else limit),
+            ).fetchall()
+            return tuple(send_of(conn, r) for r in reversed(rows))
+
+    def attempts(self, client_message_id: str) -> tuple[Attempt, ...]:
+        with self._db.read() as conn:
+            rows = conn.execute(
+                "SELECT * FROM attempts WHERE client_message_id = ? ORDER BY number", (client_message_id,)
+            )
+            return tuple(attempt_of(r) for r in rows)
+
+    def evidence(self, client_message_id: str) -> tuple[Evidence, ...]:
+        """In the order recorded."""
+        with self._db.read() as conn:
+            rows = conn.execute(
+                "SELECT * FROM evidence WHERE client_message_id = ? ORDER BY seq", (client_message_id,)
+            )
+            return tuple(evidence_of(r) for r in rows)
+
+    # --- inside a transaction --------------------------------------------------------------------
+
+    @staticmethod
+    def _row(conn: sqlite3.Connection, client_message_id: str) -> sqlite3.Row | None:
+        row: sqlite3.Row | None = conn.execute(
+            "SELECT * FROM sends WHERE client_message_id = ?", (client_message_id,)
+        ).fetchone()
+        return row
+
+    def _get(self, conn: sqlite3.Connection, client_message_id: str) -> Send:
+        row = self._row(conn, client_message_id)
+        if row is None:
+            raise NoSuchSend(f"There is no message {client_message_id} in the ledger.")
+        return send_of(conn, row)
+
+    def _record(self, conn: sqlite3.Connection, client_message_id: str, evidence: Evidence) -> int | None:
+        """Append; the sequence number, or ``None`` when this event is already there."""
+        done = conn.execute(
+            """INSERT INTO evidence (client_message_id, kind, connection_id, event_seq,
+            idempotency_key, run_id, request_id, server_life, payload, at_wall, at_mono, at_boot)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING""",
+            (
+                client_message_id,
+                evidence.kind,
+                evidence.connection_id,
+                evidence.event_seq,
+                evidence.idempotency_key,
+                evidence.run_id,
+                evidence.request_id,
+                evidence.server_life,
+                to_json(evidence.payload),
+                *stamp_values(evidence.stamp or self._clock()),
+            ),
+        )
+        return done.lastrowid if done.rowcount else None
+
+    def _observe(self, conn: sqlite3.Connection, send: Send, evidence: Evidence) -> None:
+        evidence = _as_it_counts(send, evidence)
+        seq = self._record(conn, send.client_message_id, evidence)
+        if seq is None:
+            return
+        delivery = transitions.implied(send.delivery, evidence.kind)
+        outcome = transitions.implied_outcome(send.outcome, evidence.kind)
+        if delivery != send.delivery:
+            self._set(conn, send.client_message_id, "delivery", delivery, seq)
+        terminal = evidence.payload if evidence.kind in _ENDS and outcome != send.outcome else None
+        if outcome != send.outcome:
+            self._set(conn, send.client_message_id, "outcome", outcome, seq)
+        self._note_run(conn, send, evidence, terminal)
+
+    def _move(
+        self, conn: sqlite3.Connection, client_message_id: str, to: Delivery, evidence: Evidence
+    ) -> None:
+        send = self._get(conn, client_message_id)
+        if not transitions.can_move(send.delivery, to, evidence.kind):
+            raise IllegalMove(
+                f"A message that is {send.delivery} cannot become {to} on evidence of kind {evidence.kind}.",
+                old=send.delivery,
+                new=to,
+                kind=evidence.kind,
+            )
+        seq = self._record(conn, client_message_id, evidence)
+        if seq is None:
+            raise IllegalMove(f"This evidence ({evidence.kind}) was already used.", old=send.delivery, new=to)
+        self._set(conn, client_message_id, "delivery", to, seq)
+        outcome = transitions.implied_outcome(send.outcome, evidence.kind)
+        if outcome != send.outcome:
+            self._set(conn, client_message_id, "outcome", outcome, seq)
+        self._note_run(conn, send, evidence, None)
+
+    def _move_outcome(
+        self,
+        conn: sqlite3.Connection,
+        client_message_id: str,
+        to: TurnOutcome,
+        evidence: Evidence,
+        terminal: Mapping[str, Any] | None,
+    ) -> None:
+        send = self._get(conn, client_message_id)
+        if not transitions.can_end(send.outcome, to, evidence.kind):
+            raise IllegalMove(
+                f"A turn that is {send.outcome} cannot become {to} on evidence of the kind {evidence.kind}.",
+                old=send.outcome,
+                new=to,
+                kind=evidence.kind,
+            )
+        seq = self._record(conn, client_message_id, evidence)
+        if seq is None:
+            return
+        self._set(conn, client_message_id, "outcome", to, seq)
+        self._note_run(conn, send, evidence, terminal)
+
+    def _set(
+        self, conn: sqlite3.Connection, client_message_id: str, column: str, value: str, seq: int
+    ) -> None:
+        rests = "rests_on" if column == "delivery" else "outcome_rests_on"
+        conn.execute(
+            f"""UPDATE sends SET {column} = ?, {rests} = ?, updated_wall = ?, updated_mono = ?,
+            updated_boot = ? WHERE client_message_id = ?""",
+            (value, seq, *stamp_values(self._clock()), client_message_id),
+        )
+
+    @staticmethod
+    def _note_run(
+        conn: sqlite3.Connection, send: Send, evidence: Evidence, terminal: Mapping[str, Any] | None
+    ) -> None:
+        if terminal is not None:
+            conn.execute(
+                "UPDATE sends SET terminal = ? WHERE client_message_id = ?",
+                (to_json(terminal), send.client_message_id),
+            )
+        if evidence.run_id and evidence.kind in _RUNS and evidence.run_id not in send.run_ids:
+            conn.execute(
+                "UPDATE sends SET run_ids = ? WHERE client_message_id = ?",
+                (to_json([*send.run_ids, evidence.run_id]), send.client_message_id),
+            )
+
+
+def _consent(consent: Evidence | None) -> Evidence:
+    if consent is None or consent.kind != "person":
+        raise LedgerError("Only a person's choice can do this.")
+    return consent
+
+
+def _as_it_counts(send: Send, evidence: Evidence) -> Evidence:
+    """File an answer to a repeated write, or a removal after a break, as what it proves."""
+    if evidence.kind in _REPEATS and len(send.attempts) > 1:
+        first = send.attempts[0]
+        answers_first = (
+            first.number == 1
+            and evidence.request_id == first.request_id
+            and evidence.connection_id == first.connection_id
+        )
+        if not answers_first:
+            return replace(evidence, kind=_REPEATS[evidence.kind])
+    if evidence.kind == "removed":
+        unbroken = any(
+            send.last[kind].connection_id == evidence.connection_id
+            for kind in _ON_SERVER
+            if kind in send.last
+        )
+        if not unbroken:
+            return replace(evidence, kind="removed_late")
+    return evidence
