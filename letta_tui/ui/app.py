@@ -1,0 +1,200 @@
+"""The application: takes updates out of the mailbox and gives them to the screens. It knows nothing else."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from textual import events
+from textual.app import App
+from textual.message import Message
+from textual.screen import Screen
+
+from letta_tui.seam.channel import WorkerPort
+from letta_tui.seam.intents import FocusChanged, Quit
+from letta_tui.seam.updates import Attention, Closed, Update
+from letta_tui.ui.chat.screen import ChatScreen
+from letta_tui.ui.keys import bindings
+from letta_tui.ui.options import AppOptions
+from letta_tui.ui.safe import one_line
+from letta_tui.ui.themes import DARK, LIGHT
+
+FRAME = 1 / 30  # seconds; updates are taken no more often than this
+CLOSE_PATIENCE = 5.0  # seconds a worker is given to say goodbye after an ordinary quit
+
+
+class LettaTuiApp(App[int]):
+    """``port`` is the worker's side; ``options`` the look.
+
+    ``run()`` returns when the screen has been restored; ``return_code`` is the process's exit code, and
+    the sentence of an error has been printed by then.
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    ESCAPE_TO_MINIMIZE = False
+    TITLE = "letta-tui"
+    BINDINGS = bindings("everywhere")
+    CSS = """
+    Screen { background: $background; color: $foreground; }
+    * { scrollbar-size-vertical: 1; scrollbar-color: $border; scrollbar-background: $background; }
+    """
+
+    class PortReady(Message):
+        """Updates are waiting."""
+
+    def __init__(self, port: WorkerPort, options: AppOptions | None = None) -> None:
+        from letta_tui.ui.terminal import driver_class
+
+        super().__init__(driver_class=driver_class())
+        self.port = port
+        self.options = options or AppOptions()
+        self.key_time = 0.0
+        """When the key that is being handled was read from the terminal (monotonic seconds)."""
+        self.window_focused = True
+        self._last_drain = 0.0
+        self._drain_planned = False
+        self._closing = False
+        self._terminal_title = ""
+        self.written: list[str] = []
+        self.register_theme(DARK)
+        self.register_theme(LIGHT)
+        self.theme = DARK.name if self.options.theme == "dark" else LIGHT.name
+        self.chat = ChatScreen(self.port, self.options)
+
+    def get_default_screen(self) -> Screen[object]:
+        return self.chat
+
+    def on_mount(self) -> None:
+        # After the first paint: what the worker has to say must not delay it.
+        self.call_after_refresh(self.port.on_update, self._wake)
+
+    # -- updates
+
+    def _wake(self) -> None:
+        """Called from the worker's thread."""
+        self.post_message(self.PortReady())
+
+    def on_letta_tui_app_port_ready(self) -> None:
+        if self._drain_planned:
+            return
+        self._drain_planned = True
+        wait = self._last_drain + FRAME - monotonic()
+        if wait <= 0:
+            self._drain()
+        else:
+            self.set_timer(wait, self._drain)
+
+    def _drain(self) -> None:
+        self._drain_planned = False
+        self._last_drain = monotonic()
+        updates = self.port.drain()
+        if not updates:
+            return
+        with self.batch_update():
+            for update in updates:
+                self._route(update)
+
+    def _route(self, update: Update) -> None:
+        match update:
+            case Closed():
+                self._closed(update)
+                return
+            case Attention():
+                from letta_tui.ui.terminal.attention import attract
+
+                attract(self, update, self.options.notifications)
+                return
+        self.chat.apply(update)
+        top = self.screen
+        if top is not self.chat and (hook := getattr(top, "apply_update", None)) is not None:
+            hook(update)
+
+    # -- keys, focus
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            self.key_time = event.time
+            self.chat.key_seen(event.key)
+        await super().on_event(event)
+
+    def on_app_focus(self) -> None:
+        self.window_focused = True
+        self.port.send(FocusChanged(True))
+
+    def on_app_blur(self) -> None:
+        self.window_focused = False
+        self.chat.save_draft()
+        self.port.send(FocusChanged(False))
+
+    # -- the terminal
+
+    def to_terminal(self, sequence: str) -> None:
+        """Write a control sequence of our own making; tests have no terminal and collect it instead."""
+        if not sequence:
+            return
+        if self.is_headless or self._driver is None:
+            self.written.append(sequence)
+        else:
+            self._driver.write(sequence)
+
+    def set_terminal_title(self, title: str) -> None:
+        words = one_line(title, 80)
+        words = f"{words} · letta-tui" if words else "letta-tui"
+        if words != self._terminal_title:
+            self._terminal_title = words
+            self.to_terminal(f"\x1b]2;{words}\x07")
+
+    # -- leaving
+
+    def action_help(self) -> None:
+        from letta_tui.ui.dialogs.help import HelpScreen
+
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen(self.options))
+
+    async def action_quit(self) -> None:
+        if self._closing:
+            self.exit(0, return_code=0)  # asked a second time: leave without waiting
+            return
+        if not self.chat.turn_running:
+            self.leave("keep")
+            return
+        from letta_tui.ui.dialogs.leave import LeaveDialog
+
+        if not isinstance(self.screen, LeaveDialog):
+            self.push_screen(LeaveDialog(self.chat.held), self._leave_answered)
+
+    def _leave_answered(self, what: str | None) -> None:
+        if what == "keep" or what == "stop":
+            self.leave("stop" if what == "stop" else "keep")
+
+    def leave(self, what: str) -> None:
+        """Say goodbye to the worker and wait for its word."""
+        self._closing = True
+        self.chat.save_draft()
+        if what == "stop":
+            self.chat.say("Stopping the turn, then leaving. Ctrl+Q leaves at once.", "info")
+            self.port.send(Quit("stop"))
+            return
+        self.port.send(Quit("keep"))
+        self.set_timer(CLOSE_PATIENCE, lambda: self.exit(0, return_code=0))
+
+    def _closed(self, closed: Closed) -> None:
+        if closed.error:
+            from rich.text import Text
+
+            self.exit(closed.exit_code or 1, return_code=closed.exit_code or 1, message=Text(closed.error))
+        else:
+            self.exit(closed.exit_code, return_code=closed.exit_code)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """An error of ours: keep the draft, restore the terminal, say one sentence and where to read on."""
+        from letta_tui.ui.terminal.crash import report
+
+        self.chat.save_draft_anyhow()
+        sentence = report(error, self.options.log_path)
+        if self.is_headless:
+            super()._handle_exception(error)
+            return
+        from rich.text import Text
+
+        self.exit(70, return_code=70, message=Text(sentence))

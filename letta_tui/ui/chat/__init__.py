@@ -1,0 +1,1 @@
+"""The conversation screen and its parts."""

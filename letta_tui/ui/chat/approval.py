@@ -1,0 +1,289 @@
+"""The card of a tool call that waits for a person.
+
+It never takes the focus. A decision is made in one of two ways:
+
+* by a chord that cannot be text (F8, F9), if the card was painted before the key was pressed;
+* by a letter, after the person moved the focus to this very card (Tab, F7 or a click) while it was
+  painted. The next card has to be taken up again: a key held down or pressed twice decides one call.
+
+No time is measured: a pause in typing is not consent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from letta_tui.seam.intents import Decide, Intent
+from letta_tui.seam.state import ApprovalView
+from letta_tui.ui.chat.painted import Painted
+from letta_tui.ui.diff import approval_lines
+from letta_tui.ui.keys import bindings
+from letta_tui.ui.safe import one_line, safe
+
+Behavior = Literal["allow", "deny"]
+
+
+class ApprovalDock(Vertical, can_focus=True):
+    """Shows one call at a time, "2 of 4". ``send`` takes the decision."""
+
+    BINDINGS = bindings("approval")
+
+    DEFAULT_CSS = """
+    ApprovalDock {
+        height: auto; max-height: 60%; display: none; border: round $accent; padding: 0 1;
+        background: $surface;
+        &:focus { border: heavy $accent; }
+        & #approval-head { height: auto; max-height: 2; }
+        & #approval-body { height: auto; max-height: 12; scrollbar-size-vertical: 1; background: $surface; }
+        & #approval-lines { height: auto; }
+        & #approval-foot { height: auto; max-height: 8; }
+        & Input { display: none; border: none; height: 1; background: $panel; padding: 0 1;
+                  &:focus { border: none; background: $panel; } }
+        &.-reason Input { display: block; }
+    }
+    """
+
+    class Gone(Message):
+        """The last card went away."""
+
+    def __init__(self, send: Callable[[Intent], None]) -> None:
+        super().__init__(id="approval")
+        self._send = send
+        self._items: tuple[ApprovalView, ...] = ()
+        self._answered: dict[str, Behavior] = {}  # decided here, the worker has not spoken yet
+        self._taken = ""  # the call the person moved the focus to
+        self._spent_chord = ""  # the chord that decided last, with no other key since
+        self._reason_for: ApprovalView | None = None
+        self._head = Painted("approval-head")
+
+    def compose(self) -> ComposeResult:
+        yield self._head
+        with VerticalScroll(id="approval-body", can_focus=False):
+            yield Static("", markup=False, id="approval-lines")
+        yield Static("", markup=False, id="approval-foot")
+        yield Input(
+            placeholder="Why not? Enter denies with this reason, Esc goes back", id="reason", compact=True
+        )
+
+    # -- state
+
+    @property
+    def current(self) -> ApprovalView | None:
+        """The call that is shown: the first that can be decided, else the first that is being decided."""
+        if self._reason_for is not None:
+            return self._reason_for
+        open_ones = [i for i in self._items if self._open(i)]
+        return (open_ones or list(self._items) or [None])[0]
+
+    def _open(self, item: ApprovalView) -> bool:
+        return item.state != "deciding" and item.request_id not in self._answered
+
+    @property
+    def waiting(self) -> bool:
+        return any(self._open(i) for i in self._items)
+
+    @property
+    def needs_taking(self) -> bool:
+        """The focus is here, but on a call that the person has not taken up."""
+        item = self.current
+        return (
+            item is not None
+            and self._reason_for is None
+            and self._open(item)
+            and self._taken != item.request_id
+        )
+
+    def show(self, items: tuple[ApprovalView, ...]) -> None:
+        for item in items:
+            if item.state == "refused":
+                self._answered.pop(item.request_id, None)
+        known = {i.request_id for i in items}
+        self._answered = {k: v for k, v in self._answered.items() if k in known}
+        self._items = items
+        self._update()
+
+    def _update(self) -> None:
+        item = self.current
+        had_focus = self.has_focus_within
+        self.display = item is not None
+        if item is None:
+            self._head.about("")
+            self._taken = ""
+            if had_focus:
+                self.post_message(self.Gone())
+            return
+        self._head.about(item.request_id)
+        width = max(20, self.app.size.width - 6)
+        count = f"{item.position} of {item.total}" if item.total > 1 else ""
+        head = Content.assemble(
+            ("▲ ", "$accent"),
+            (one_line(item.tool_name, 40), "bold $accent"),
+            ("  " + count if count else "", "bold"),
+            ("  ", ""),
+            (one_line(item.headline, 160), "$foreground"),
+        )
+        self._head.update(head)
+        room = 12 if self.app.size.height >= 30 else max(3, self.app.size.height // 4)
+        self.query_one("#approval-body").styles.max_height = room
+        lines = approval_lines(item, width)
+        self.query_one("#approval-lines", Static).update(Content("\n").join(lines))
+        self.query_one("#approval-foot", Static).update(self._foot(item, len(lines) > room))
+
+    def _foot(self, item: ApprovalView, more: bool) -> Content:
+        lines: list[Content] = []
+        if item.note:
+            colour = "$error" if item.state == "refused" else "$quiet"
+            lines.append(Content.styled(safe(item.note), colour))
+        if self._reason_for is not None:
+            gone = all(i.request_id != item.request_id for i in self._items)
+            if gone:
+                lines.append(
+                    Content.styled("This call no longer waits for an answer. Esc closes this.", "$warning")
+                )
+            return Content("\n").join(lines)
+        if not self._open(item):
+            done = {"allow": "Allowed", "deny": "Denied"}.get(
+                self._answered.get(item.request_id, ""), "Answered"
+            )
+            lines.append(Content.styled(f"{done}; waiting for the server's word…", "$quiet"))
+            return Content("\n").join(lines)
+        for number, suggestion in enumerate(item.suggestions[:9], 1):
+            lines.append(
+                Content.assemble(
+                    (f"{number} ", "bold $primary"), (one_line(suggestion.text, 200), "$foreground")
+                )
+            )
+        if self.has_focus and not self.needs_taking:
+            keys = [("y", "allow"), ("n", "deny"), ("r", "deny with a reason")]
+            if item.suggestions:
+                keys.append(("1…" if len(item.suggestions) > 1 else "1", "allow and remember"))
+            keys.append(("Esc", "back"))
+        else:
+            keys = [("F8", "allow"), ("F9", "deny"), ("Tab", "more answers")]
+        if more:
+            keys.append(("F4", "see all"))
+        parts: list[tuple[str, str]] = []
+        for key, words in keys:
+            parts += [(key, "bold $primary"), (f" {words}   ", "$quiet")]
+        lines.append(Content.assemble(*parts))
+        return Content("\n").join(lines)
+
+    # -- taking up, deciding
+
+    def key_seen(self, key: str) -> None:
+        if key != self._spent_chord:
+            self._spent_chord = ""
+
+    def take(self, key_time: float) -> None:
+        """The person moved the focus here at ``key_time``: letters count for what was painted then."""
+        item = self.current
+        if item is not None and self._head.seen(item.request_id, key_time):
+            self._taken = item.request_id
+        self._update()
+
+    def chord(self, behavior: Behavior, key_time: float) -> str:
+        """Decide by a chord; the words to show when it does not count, else ''."""
+        key = "f8" if behavior == "allow" else "f9"
+        item = self.current
+        if item is None or not self._open(item) or self._reason_for is not None:
+            return ""
+        if not self._head.seen(item.request_id, key_time):
+            return "That key was pressed before this call was on the screen, so it did not count."
+        if self._spent_chord == key:
+            return "One press answers one call. Press another key first, Tab for example, for the next one."
+        self._spent_chord = key
+        self._decide(item, behavior)
+        return ""
+
+    def _decide(
+        self, item: ApprovalView, behavior: Behavior, message: str = "", ids: tuple[str, ...] = ()
+    ) -> None:
+        self._answered[item.request_id] = behavior
+        self._taken = ""
+        self._send(Decide(item.request_id, behavior, message, ids))
+        self._update()
+
+    def _letter(self) -> ApprovalView | None:
+        """The call that a letter decides: shown, open, taken up and painted before the key."""
+        item = self.current
+        if not self.has_focus or item is None or not self._open(item) or self._reason_for is not None:
+            return None
+        key_time: float = getattr(self.app, "key_time", 0.0)
+        if self._taken != item.request_id or not self._head.seen(item.request_id, key_time):
+            return None
+        return item
+
+    def action_allow(self) -> None:
+        if (item := self._letter()) is not None:
+            self._decide(item, "allow")
+
+    def action_deny(self) -> None:
+        if (item := self._letter()) is not None:
+            self._decide(item, "deny")
+
+    def action_suggest(self, number: int) -> None:
+        item = self._letter()
+        if item is not None and number <= len(item.suggestions):
+            self._decide(item, "allow", ids=(item.suggestions[number - 1].id,))
+
+    def action_reason(self) -> None:
+        if (item := self._letter()) is not None:
+            self._reason_for = item
+            self.add_class("-reason")
+            self._update()
+            self.query_one("#reason", Input).focus()
+
+    def _close_reason(self) -> None:
+        self._reason_for = None
+        self.remove_class("-reason")
+        self.query_one("#reason", Input).value = ""
+        self.focus()
+        self._update()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        item = self._reason_for
+        if item is None:
+            return
+        still = next((i for i in self._items if i.request_id == item.request_id), None)
+        if still is None or not self._open(still):
+            self._update()
+            return
+        self._close_reason()
+        self._decide(still, "deny", event.value.strip())
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "escape" and self._reason_for is not None:
+            event.stop()
+            event.prevent_default()
+            self._close_reason()
+
+    def on_click(self, event: events.Click) -> None:
+        if self._reason_for is None:
+            self.focus()
+            self.take(event.time)
+
+    def on_focus(self) -> None:
+        self._update()
+
+    def on_blur(self) -> None:
+        self._taken = ""
+        self._update()
+
+    def on_resize(self) -> None:
+        if self.current is not None:
+            self.call_after_refresh(self._update)
+
+    def action_scroll_up(self) -> None:
+        self.query_one("#approval-body", VerticalScroll).scroll_up(animate=False)
+
+    def action_scroll_down(self) -> None:
+        self.query_one("#approval-body", VerticalScroll).scroll_down(animate=False)

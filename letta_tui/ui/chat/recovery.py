@@ -1,0 +1,245 @@
+"""Cards with choices: what became of messages, and questions only the person can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from letta_tui.seam.state import Action, Choice, QuestionView, RecoveryView, SendView
+from letta_tui.ui.chat.painted import Painted
+from letta_tui.ui.safe import one_line, safe
+
+GLYPHS = {
+    "prepared": ("○", "$quiet"),
+    "unconfirmed": ("◌", "$warning"),
+    "accepted": ("◔", "$primary"),
+    "queued": ("⋯", "$primary"),
+    "started": ("▸", "$primary"),
+    "delivered": ("✓", "$success"),
+    "rejected": ("✗", "$error"),
+    "cancelled": ("⊘", "$quiet"),
+    "failed": ("✗", "$error"),
+    "vanished": ("?", "$warning"),
+    "unknown": ("?", "$warning"),
+    "superseded": ("↻", "$quiet"),
+    "discarded": ("–", "$quiet"),
+    "redacted": ("▪", "$quiet"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing a card asks about. ``text`` is what "copy" copies."""
+
+    id: str
+    lines: tuple[Content, ...]
+    choices: tuple[Choice, ...]
+    text: str = ""
+
+
+class ChoiceCard(Vertical, can_focus=True):
+    """A card that never takes the focus. Letters count once the person moved the focus here.
+
+    ``choose(id, action)`` is called once per entry; a choice with a risk is asked about first, and only
+    Enter says yes.
+    """
+
+    DEFAULT_CSS = """
+    ChoiceCard {
+        height: auto; max-height: 60%; display: none; border: round $secondary; padding: 0 1;
+        background: $surface;
+        &:focus { border: heavy $secondary; }
+        & Painted { height: auto; }
+        & VerticalScroll { height: auto; max-height: 14; background: $surface; }
+        & VerticalScroll Static { height: auto; }
+        & .foot { height: auto; }
+    }
+    """
+
+    class Gone(Message):
+        """The card went away."""
+
+    def __init__(
+        self, widget_id: str, choose: Callable[[str, Action], None], copy: Callable[[str, str], None]
+    ) -> None:
+        super().__init__(id=widget_id)
+        self._choose = choose
+        self._copy = copy
+        self._entries: tuple[Entry, ...] = ()
+        self._head_words: tuple[Content, ...] = ()
+        self._chosen: dict[str, Action] = {}  # asked for; the worker has not spoken yet
+        self._asking: Choice | None = None
+        self._at = 0
+        self._head = Painted(f"{widget_id}-head")
+
+    def compose(self) -> ComposeResult:
+        yield self._head
+        with VerticalScroll(can_focus=False):
+            yield Static("", markup=False, id=f"{self.id}-body")
+        yield Static("", markup=False, id=f"{self.id}-foot", classes="foot")
+
+    def _fill(self, head: tuple[Content, ...], entries: tuple[Entry, ...]) -> None:
+        current = self._entry.id if self._entry else ""
+        old = {e.id: e for e in self._entries}
+        # A changed entry is a new question: what was asked for before has been answered.
+        self._chosen = {
+            e.id: self._chosen[e.id] for e in entries if e.id in self._chosen and old.get(e.id) == e
+        }
+        self._entries, self._head_words = entries, head
+        places = {e.id: n for n, e in enumerate(entries)}
+        self._at = places.get(current, min(self._at, max(0, len(entries) - 1)))
+        if current not in places:
+            self._asking = None
+        self.display = bool(head)
+        if not head and self.has_focus:
+            self.post_message(self.Gone())
+        self._draw()
+
+    @property
+    def _entry(self) -> Entry | None:
+        return self._entries[self._at] if self._at < len(self._entries) else None
+
+    def _draw(self) -> None:
+        entry = self._entry
+        self._head.about("|".join([entry.id, *(c.key for c in entry.choices)]) if entry else "")
+        self._head.update(Content("\n").join(self._head_words))
+        lines: list[Content] = []
+        for number, each in enumerate(self._entries):
+            chosen = number == self._at
+            for first, line in enumerate(each.lines):
+                mark = "▸ " if chosen and first == 0 and len(self._entries) > 1 else "  "
+                lines.append(Content.assemble((mark, "$primary"), line))
+            if each.id in self._chosen:
+                lines.append(Content.styled("    one moment…", "$quiet"))
+            elif chosen and self._asking is None:
+                for choice in each.choices:
+                    lines.append(
+                        Content.assemble(
+                            (f"    {choice.key} ", "bold $primary"),
+                            (one_line(choice.label, 80), ""),
+                            (f"  {one_line(choice.risk, 200)}" if choice.risk else "", "$warning"),
+                        )
+                    )
+        body = self.query_one(f"#{self.id}-body", Static)
+        body.update(Content("\n").join(lines))
+        body.display = bool(lines)
+        foot = self.query_one(f"#{self.id}-foot", Static)
+        foot.update(self._foot())
+        foot.display = bool(self._entries)
+
+    def _foot(self) -> Content:
+        if self._asking is not None:
+            return Content.assemble(
+                (safe(self._asking.risk) + " ", "$warning"),
+                ("Enter", "bold $primary"),
+                (f" {one_line(self._asking.label, 60)} all the same   ", ""),
+                ("Esc", "bold $primary"),
+                (" no", "$quiet"),
+            )
+        if not self.has_focus:
+            return Content.assemble(("Tab", "bold $primary"), (" to choose; writing goes on below", "$quiet"))
+        more = [("↑↓", "bold $primary"), (" another one   ", "$quiet")] if len(self._entries) > 1 else []
+        return Content.assemble(*more, ("Esc", "bold $primary"), (" later", "$quiet"))
+
+    def on_focus(self) -> None:
+        self._draw()
+
+    def on_blur(self) -> None:
+        self._asking = None
+        self._draw()
+
+    def on_key(self, event: events.Key) -> None:
+        entry = self._entry
+        if event.key in ("up", "down"):
+            event.stop()
+            self._asking = None
+            step = -1 if event.key == "up" else 1
+            self._at = max(0, min(len(self._entries) - 1, self._at + step))
+            self._draw()
+            return
+        if event.key == "escape" and self._asking is not None:
+            event.stop()
+            event.prevent_default()
+            self._asking = None
+            self._draw()
+            return
+        if entry is None or entry.id in self._chosen:
+            return
+        subject = "|".join([entry.id, *(c.key for c in entry.choices)])
+        if not self._head.seen(subject, event.time):
+            return
+        if event.key == "enter" and self._asking is not None:
+            event.stop()
+            choice, self._asking = self._asking, None
+            self._go(entry, choice)
+            return
+        for choice in entry.choices:
+            if event.character and event.character.lower() == choice.key.lower():
+                event.stop()
+                if choice.risk:
+                    self._asking = choice
+                    self._draw()
+                else:
+                    self._go(entry, choice)
+                return
+
+    def _go(self, entry: Entry, choice: Choice) -> None:
+        if choice.action == "copy":
+            self._copy(entry.text, "message")
+        else:
+            self._chosen[entry.id] = choice.action
+            self._choose(entry.id, choice.action)
+        self._draw()
+
+
+class RecoveryCard(ChoiceCard):
+    """What is known about messages after a relaunch or a reconnect. Nothing is offered while checking."""
+
+    def __init__(self, choose: Callable[[str, Action], None], copy: Callable[[str, str], None]) -> None:
+        super().__init__("recovery", choose, copy)
+
+    def show(self, recovery: RecoveryView | None) -> None:
+        if recovery is None:
+            self._fill((), ())
+            return
+        glyph = "◌ " if recovery.checking else "◆ "
+        head = [Content.assemble((glyph, "$secondary"), (one_line(recovery.title, 160), "bold"))]
+        head += [Content.styled("  " + safe(note), "$quiet") for note in recovery.notes]
+        entries = tuple(self._entry_of(s, recovery.checking) for s in recovery.sends)
+        self._fill(tuple(head), entries)
+
+    @staticmethod
+    def _entry_of(send: SendView, checking: bool) -> Entry:
+        glyph, colour = GLYPHS[send.delivery]
+        first = Content.assemble(
+            (f"{glyph} ", colour),
+            (one_line(send.word, 40), f"bold {colour}"),
+            ("  ", ""),
+            ("“" + one_line(send.text, 60) + "”", ""),
+        )
+        lines = [first]
+        if send.explanation:
+            lines.append(Content.styled("  " + safe(send.explanation), "$quiet"))
+        return Entry(send.client_message_id, tuple(lines), () if checking else send.choices, send.text)
+
+
+class QuestionCard(ChoiceCard):
+    """A decision only the person can take; it can be left and come back to."""
+
+    def __init__(self, choose: Callable[[str, Action], None], copy: Callable[[str, str], None]) -> None:
+        super().__init__("question", choose, copy)
+
+    def show(self, question: QuestionView | None) -> None:
+        if question is None:
+            self._fill((), ())
+            return
+        head = [Content.assemble(("? ", "$warning"), (one_line(question.title, 160), "bold"))]
+        body = tuple(Content(line) for line in safe(question.body).split("\n") if line)
+        self._fill(tuple(head), (Entry(question.id, body, question.choices, question.body),))

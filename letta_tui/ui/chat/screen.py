@@ -1,0 +1,404 @@
+"""The conversation screen: puts the parts together and passes what the worker says to the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widget import Widget
+
+from letta_tui.seam.channel import WorkerPort
+from letta_tui.seam.intents import (
+    Abort,
+    AnswerQuestion,
+    CancelQueued,
+    LoadOlder,
+    Reconnect,
+    ResolveSend,
+    ResumeQueue,
+    SaveDraft,
+    Submit,
+)
+from letta_tui.seam.state import ApprovalView, ConnectionView, SendView, StatusView
+from letta_tui.seam.updates import (
+    ApprovalsChanged,
+    ConnectionChanged,
+    DraftLoaded,
+    NeedsSetup,
+    Notice,
+    QuestionChanged,
+    QueueChanged,
+    RecoveryChanged,
+    SendsChanged,
+    StatusChanged,
+    SubmitSettled,
+    TextAppended,
+    TranscriptChanged,
+    Update,
+)
+from letta_tui.ui.chat.approval import ApprovalDock
+from letta_tui.ui.chat.bars import HeaderBar, KeyBar, StatusBar
+from letta_tui.ui.chat.commands import Commands
+from letta_tui.ui.chat.composer import Composer
+from letta_tui.ui.chat.queue import QueueStrip
+from letta_tui.ui.chat.recovery import QuestionCard, RecoveryCard
+from letta_tui.ui.chat.welcome import AsOf, FindBar, Welcome
+from letta_tui.ui.keys import bindings
+from letta_tui.ui.options import AppOptions
+from letta_tui.ui.transcript import TranscriptView
+
+if TYPE_CHECKING:
+    from letta_tui.ui.app import LettaTuiApp
+
+
+class ChatScreen(Screen[object]):
+    """What a person looks at nearly always. Holds the last snapshots it was given and no other truth."""
+
+    BINDINGS = bindings("conversation")
+    AUTO_FOCUS = "#draft"
+
+    CSS = """
+    ChatScreen {
+        layout: vertical;
+        & #body { height: 1fr; min-height: 3; }
+        & TranscriptView { height: 1fr; padding: 0 1; }
+        & .empty TranscriptView { display: none; }
+        & #body.empty Welcome { display: block; }
+    }
+    """
+
+    def __init__(self, port: WorkerPort, options: AppOptions) -> None:
+        super().__init__(id="chat")
+        self.port = port
+        self.options = options
+        self.status = StatusView()
+        self.connection = ConnectionView("starting", "Starting…")
+        self.sends: tuple[SendView, ...] = ()
+        self.commands = Commands(self)
+        self._tokens = 0
+        self._asked_for_setup = False
+        self._clock: Timer | None = None
+        self.header = HeaderBar()
+        self.transcript = TranscriptView()
+        self.welcome = Welcome(options.hints)
+        self.as_of = AsOf(options.clock)
+        self.find_bar = FindBar()
+        self.recovery = RecoveryCard(self._resolve_send, self.copy)
+        self.question = QuestionCard(self._answer_question, self.copy)
+        self.approvals = ApprovalDock(port.send)
+        self.queue = QueueStrip(lambda item: port.send(CancelQueued(item)))
+        self.composer = Composer(
+            submit=self._submit,
+            save=lambda text: port.send(SaveDraft(text)),
+            command=self.commands.run,
+            copy=self.copy,
+            leave=lambda: self.run_worker(self.app.action_quit(), exclusive=False),
+        )
+        self.status_bar = StatusBar()
+        self.key_bar = KeyBar()
+
+    def compose(self) -> ComposeResult:
+        yield self.header
+        yield self.as_of
+        with Container(id="body", classes="empty"):
+            yield self.transcript
+            yield self.welcome
+        yield self.find_bar
+        yield self.recovery
+        yield self.question
+        yield self.approvals
+        yield self.queue
+        yield self.composer
+        yield self.status_bar
+        yield self.key_bar
+
+    def on_mount(self) -> None:
+        self.composer.draft.cursor_blink = self.options.blink
+
+    @property
+    def letta(self) -> LettaTuiApp:
+        return cast("LettaTuiApp", self.app)
+
+    # -- what the worker says
+
+    def apply(self, update: Update) -> None:
+        match update:
+            case TranscriptChanged() | TextAppended():
+                self._transcript(update)
+            case StatusChanged(status):
+                self._status(status)
+            case ConnectionChanged(connection):
+                self.connection = connection
+                self.header.connection = connection
+                self.header.refresh()
+                self.refresh_bindings()
+            case ApprovalsChanged(items):
+                self.approvals.show(items)
+                self.refresh_bindings()
+            case QueueChanged(items):
+                self.queue.show(items)
+                self.refresh_bindings()
+            case RecoveryChanged(recovery):
+                self.recovery.show(recovery)
+                self.refresh_bindings()
+            case QuestionChanged(question):
+                self.question.show(question)
+                self.refresh_bindings()
+            case SendsChanged(items):
+                self.sends = items
+            case SubmitSettled(token, ok, _, error):
+                self.composer.settled(token, ok, error)
+            case DraftLoaded(text, reason):
+                self.composer.load(text, behind=reason != "stored")
+                if reason == "cancelled":
+                    self.composer.say("Taken back: it is here again and will not run.", "info")
+            case NeedsSetup(reason):
+                self._setup(reason)
+            case Notice(text, level):
+                self.say(text, level)
+            case _:
+                self.commands.apply(update)
+
+    def _transcript(self, update: TranscriptChanged | TextAppended) -> None:
+        self.transcript.apply(update)
+        if isinstance(update, TextAppended):
+            return
+        self.as_of.show(update.as_of)
+        if update.reset:
+            self.composer.history.forget()
+        mine = [r.text for s in update.splices for r in s.rows if r.kind == "user" and r.client_message_id]
+        if mine and update.reset:
+            self.composer.history.seed(mine)
+        empty = not self.transcript.rows
+        body = self.query_one("#body")
+        if body.has_class("empty") != empty:
+            body.set_class(empty, "empty")
+
+    def _status(self, status: StatusView) -> None:
+        self.status = status
+        self.header.status = self.status_bar.status = status
+        self.status_bar.now = self.options.clock()
+        self.header.refresh()
+        self.status_bar.refresh()
+        self.set_class(status.mode == "unrestricted", "-unrestricted")
+        self.composer.placeholder(f"Message {status.agent_name}" if status.agent_name else "")
+        if self.turn_running and self._clock is None:
+            self._clock = self.set_interval(1.0, self._tick)
+        elif not self.turn_running and self._clock is not None:
+            self._clock.stop()
+            self._clock = None
+        title = " · ".join(t for t in (status.agent_name, status.conversation_title) if t)
+        self.letta.set_terminal_title(title)
+
+    def _tick(self) -> None:
+        self.status_bar.now = self.options.clock()
+        self.status_bar.refresh()
+
+    @property
+    def turn_running(self) -> bool:
+        return self.status.activity != "idle"
+
+    @property
+    def held(self) -> bool:
+        """A keeper has confirmed that the turn survives this program."""
+        return self.connection.held
+
+    def _setup(self, reason: str) -> None:
+        if not self._asked_for_setup:
+            self._asked_for_setup = True
+            self.commands.open_setup(reason)
+
+    def say(self, words: str, level: str = "info") -> None:
+        """A remark in the line above the composer."""
+        from letta_tui.ui.safe import safe
+
+        self.composer.say(safe(words), level)
+
+    # -- sending
+
+    def _submit(self, text: str) -> tuple[str, str]:
+        if not self.connection.can_send:
+            why = self.connection.why_not or self.connection.words
+            return "", f"Not sent, the text stays here: {why}"
+        self._tokens += 1
+        token = f"submit-{self._tokens}"
+        self.port.send(Submit(token, text))
+        self.transcript.jump_bottom()
+        return token, ""
+
+    def save_draft(self) -> None:
+        if self.is_mounted:
+            self.composer.save_now()
+
+    def save_draft_anyhow(self) -> None:
+        """For the way out of an error: nothing may stop it, and nothing but the text matters."""
+        try:
+            self.port.send(SaveDraft(self.composer.draft.free_text))
+        except Exception:  # whatever is broken by now, the error being reported is the one that counts
+            return
+
+    def _resolve_send(self, client_message_id: str, action: object) -> None:
+        self.port.send(ResolveSend(client_message_id, action))  # type: ignore[arg-type]
+
+    def _answer_question(self, question_id: str, action: object) -> None:
+        self.port.send(AnswerQuestion(question_id, action))  # type: ignore[arg-type]
+
+    def copy(self, text: str, what: str = "") -> None:
+        """Give ``text`` to the terminal's clipboard and say what can truly be said about it."""
+        from letta_tui.ui.terminal.clipboard import copy
+
+        self.say(copy(self.letta, text, what))
+
+    # -- keys
+
+    def key_seen(self, key: str) -> None:
+        """Every key of the keyboard, before anything is done about it."""
+        self.approvals.key_seen(key)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        shown: dict[str, Callable[[], bool]] = {
+            "chord_allow": lambda: self.approvals.waiting,
+            "chord_deny": lambda: self.approvals.waiting,
+            "details": lambda: self.approvals.current is not None,
+            "take_card": lambda: bool(self._cards()),
+            "resume_queue": lambda: self.queue.any_paused,
+            "reconnect": lambda: self.connection.phase in ("lost", "failed"),
+        }
+        test = shown.get(action)
+        return True if test is None else test()
+
+    def action_chord_allow(self) -> None:
+        self.say_if(self.approvals.chord("allow", self.letta.key_time))
+
+    def action_chord_deny(self) -> None:
+        self.say_if(self.approvals.chord("deny", self.letta.key_time))
+
+    def say_if(self, words: str) -> None:
+        if words:
+            self.say(words, "warning")
+
+    def action_details(self) -> None:
+        from letta_tui.ui.dialogs.details import DetailsScreen
+
+        if (approval := self.approvals.current) is not None:
+            self.app.push_screen(DetailsScreen(approval))
+
+    def details_of(self, approval: ApprovalView) -> None:
+        from letta_tui.ui.dialogs.details import DetailsScreen
+
+        self.app.push_screen(DetailsScreen(approval))
+
+    def _cards(self) -> list[Widget]:
+        cards: list[Widget] = [self.approvals, self.question, self.recovery]
+        return [c for c in cards if c.display]
+
+    def _panels(self) -> list[Widget]:
+        panels: list[Widget] = [self.composer.draft, *self._cards()]
+        if self.queue.display:
+            panels.append(self.queue)
+        if not self.query_one("#body").has_class("empty"):
+            panels.append(self.transcript)
+        return panels
+
+    def action_take_card(self) -> None:
+        cards = self._cards()
+        if not cards:
+            return
+        for card in cards:
+            if card.has_focus_within and not getattr(card, "needs_taking", False):
+                self.composer.draft.focus()
+                return
+        self.take(cards[0])
+
+    def take(self, panel: Widget) -> None:
+        """Move the focus to ``panel``; a card then takes letters for what was painted by now."""
+        panel.focus()
+        if isinstance(panel, ApprovalDock):
+            panel.take(self.letta.key_time)
+
+    def action_next_panel(self) -> None:
+        if self.composer.draft.has_focus and self.composer.complete():
+            return
+        self._step(1)
+
+    def action_previous_panel(self) -> None:
+        self._step(-1)
+
+    def _step(self, by: int) -> None:
+        if self.approvals.has_focus_within and self.approvals.needs_taking:
+            self.take(self.approvals)
+            return
+        panels = self._panels()
+        at = next((n for n, p in enumerate(panels) if p.has_focus_within), 0)
+        self.take(panels[(at + by) % len(panels)])
+
+    def action_escape(self) -> None:
+        """The nearest thing first: a search, a card, a list of commands; only then the turn."""
+        if self.find_bar.display:
+            self.close_find()
+        elif not self.composer.draft.has_focus:
+            self.composer.draft.focus()
+        elif self.turn_running:
+            if self.status.activity != "cancelling":
+                self.port.send(Abort())
+                self.say("Stopping…")
+        elif self.composer.draft.selected_text:
+            self.composer.draft.move_cursor(self.composer.draft.cursor_location)
+
+    def card_gone(self) -> None:
+        """A card that had the focus is no more."""
+        self.composer.draft.focus()
+
+    def action_page(self, by: int) -> None:
+        if by < 0:
+            self.transcript.scroll_page_up(animate=False)
+        else:
+            self.transcript.scroll_page_down(animate=False)
+
+    def action_jump_top(self) -> None:
+        self.transcript.jump_top()
+
+    def action_jump_bottom(self) -> None:
+        self.transcript.jump_bottom()
+
+    def action_jump_user(self, by: int) -> None:
+        found = self.transcript.jump_previous_user() if by < 0 else self.transcript.jump_next_user()
+        if not found and by > 0:
+            self.transcript.jump_bottom()
+
+    def action_resume_queue(self) -> None:
+        self.port.send(ResumeQueue())
+
+    def action_reconnect(self) -> None:
+        self.port.send(Reconnect())
+
+    def action_conversations(self) -> None:
+        self.commands.command_conversations("")
+
+    def action_find(self) -> None:
+        self.find_bar.open()
+
+    def close_find(self) -> None:
+        self.find_bar.close()
+        self.transcript.find_clear()
+        self.composer.draft.focus()
+
+    # -- messages of the parts
+
+    def on_transcript_view_near_top(self) -> None:
+        self.port.send(LoadOlder())
+
+    def on_transcript_view_copy_requested(self, message: TranscriptView.CopyRequested) -> None:
+        self.copy(message.text, message.what)
+
+    def on_transcript_view_follow_changed(self, message: TranscriptView.FollowChanged) -> None:
+        self.status_bar.set_class(message.new_below, "-new-below")
+        self.status_bar.new_below = message.new_below
+        self.status_bar.refresh()
+
+    def on_find_bar_search(self, message: FindBar.Search) -> None:
+        self.find_bar.found(self.transcript.find(message.text, backwards=message.backwards))

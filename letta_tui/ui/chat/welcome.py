@@ -1,0 +1,110 @@
+"""Small parts around the transcript: the empty screen, the age of what is shown, the search line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from letta_tui.ui.safe import ago, safe
+
+
+class Welcome(Widget):
+    """What an empty conversation shows: things that can be tried."""
+
+    DEFAULT_CSS = """
+    Welcome { height: 1fr; display: none; padding: 1 3; content-align: left bottom; }
+    """
+
+    def __init__(self, hints: tuple[str, ...]) -> None:
+        super().__init__()
+        self._hints = hints
+
+    def render(self) -> Content:
+        lines = [Content.styled("A new conversation.", "bold"), Content("")]
+        if self._hints:
+            lines.append(Content.styled("Try one of these, in your own words:", "$quiet"))
+            lines += [Content.assemble(("  › ", "$primary"), safe(hint)) for hint in self._hints]
+        else:
+            lines.append(
+                Content.styled("Write below, Enter sends. / lists commands, F1 every key.", "$quiet")
+            )
+        room = max(1, self.size.height)
+        return Content("\n").join(lines[:room])
+
+
+class AsOf(Static):
+    """Says that the rows come from this computer's memory and how old they are."""
+
+    DEFAULT_CSS = """
+    AsOf { height: 1; display: none; padding: 0 1; background: $panel; color: $warning; }
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        super().__init__("", markup=False, id="as-of")
+        self._clock = clock
+
+    def show(self, as_of: float | None) -> None:
+        self.display = as_of is not None
+        if as_of is None:
+            return
+        when = datetime.fromtimestamp(as_of).astimezone()
+        self.update(Content(f"As of {when:%H:%M} ({ago(self._clock() - as_of)}). Asking the server…"))
+
+
+class FindBar(Horizontal):
+    """One line to search the transcript with."""
+
+    DEFAULT_CSS = """
+    FindBar { height: 1; display: none; background: $panel; padding: 0 1;
+        & Static { width: auto; color: $quiet; }
+        & Input { width: 1fr; height: 1; border: none; background: $panel; padding: 0 1;
+                  &:focus { border: none; background: $panel; } }
+    }
+    """
+
+    class Search(Message):
+        def __init__(self, text: str, backwards: bool) -> None:
+            super().__init__()
+            self.text = text
+            self.backwards = backwards
+
+    def compose(self) -> ComposeResult:
+        yield Static("Find", markup=False)
+        yield Input(id="find", compact=True, select_on_focus=True)
+        yield Static("Enter older · ↓ newer · Esc closes", markup=False, id="find-words")
+
+    def open(self, text: str = "") -> None:
+        self.display = True
+        field = self.query_one(Input)
+        if text:
+            field.value = text
+        field.focus()
+        if text:
+            self.post_message(self.Search(text, True))
+
+    def close(self) -> None:
+        self.display = False
+
+    def found(self, found: bool) -> None:
+        words = "Enter older · ↓ newer · Esc closes" if found else "not found"
+        self.query_one("#find-words", Static).update(Content(words))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if event.value:
+            self.post_message(self.Search(event.value, True))
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key in ("down", "up"):
+            event.stop()
+            value = self.query_one(Input).value
+            if value:
+                self.post_message(self.Search(value, event.key == "up"))

@@ -1,0 +1,1 @@
+"""Screens that are opened over the conversation."""

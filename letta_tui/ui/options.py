@@ -1,0 +1,26 @@
+"""What the command line decides about the look and the manners of the view."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class AppOptions:
+    """Settings of one run of the view.
+
+    ``clock`` gives seconds since the epoch; tests freeze it. ``hints`` are things to try, shown while the
+    conversation is empty. ``log_path`` gets tracebacks, never text of a conversation.
+    """
+
+    theme: Literal["dark", "light"] = "dark"
+    notifications: Literal["on", "bell", "off"] = "on"
+    hints: tuple[str, ...] = ()
+    log_path: Path | None = None
+    version: str = ""
+    blink: bool = True
+    clock: Callable[[], float] = time.time

@@ -1,0 +1,49 @@
+"""A terminal driver that knows which keys arrived together."""
+
+from __future__ import annotations
+
+import os
+import selectors
+from codecs import getincrementaldecoder
+
+from textual._xterm_parser import XTermParser
+from textual.drivers.linux_driver import LinuxDriver
+
+from letta_tui.ui.terminal.bursts import FULL_READ, bundle
+
+_SHIFT_ENTER = "\x1b[13;2u"
+
+
+def translate(data: str) -> str:
+    """Spell every form of a newline key in the one that the parser knows.
+
+    Terminals set up by hand for newlines send ``ESC CR``, which the parser would hold back and mangle;
+    xterm's ``modifyOtherKeys`` has its own form. Neither occurs in a paste's text without being meant.
+    """
+    return data.replace("\x1b\r", _SHIFT_ENTER).replace("\x1b[27;2;13~", _SHIFT_ENTER)
+
+
+class BurstDriver(LinuxDriver):
+    """The usual driver; only the loop that reads differs, since only it knows what one read returned."""
+
+    def run_input_thread(self) -> None:
+        parser = XTermParser(self._debug)
+        decode = getincrementaldecoder("utf-8")(errors="replace").decode
+        selector = selectors.SelectSelector()
+        selector.register(self.fileno, selectors.EVENT_READ)
+        continues = False
+        try:
+            while not self.exit_event.is_set():
+                if selector.select(0.1):
+                    raw = os.read(self.fileno, 4096)
+                    if not raw:
+                        break
+                    more = len(raw) >= FULL_READ or bool(selector.select(0))
+                    batch = list(parser.feed(translate(decode(raw))))
+                    for event in bundle(batch, more=more, continues=continues):
+                        self.process_message(event)
+                    continues = more
+                for event in parser.tick():
+                    self.process_message(event)
+        finally:
+            selector.close()

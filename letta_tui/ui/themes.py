@@ -1,0 +1,51 @@
+"""The two palettes. Everything else refers to colours by name."""
+
+from __future__ import annotations
+
+from textual.theme import Theme
+
+DARK = Theme(
+    name="letta-dark",
+    primary="#8ab4f8",
+    secondary="#9a8cff",
+    accent="#f2b36d",
+    foreground="#d7dae0",
+    background="#14161b",
+    surface="#191c22",
+    panel="#23272f",
+    success="#7fc88d",
+    warning="#e5b567",
+    error="#ee7a78",
+    dark=True,
+    variables={
+        "block-cursor-foreground": "#14161b",
+        "border": "#3a404c",
+        "footer-key-foreground": "#8ab4f8",
+        "quiet": "#8a91a0",
+        "add-bg": "#17301f",
+        "remove-bg": "#3a1d20",
+    },
+)
+
+LIGHT = Theme(
+    name="letta-light",
+    primary="#1d5fbf",
+    secondary="#5b45c9",
+    accent="#a85b00",
+    foreground="#22262e",
+    background="#fbfbf9",
+    surface="#f4f4f0",
+    panel="#e9e9e3",
+    success="#1d7a3c",
+    warning="#8f5c00",
+    error="#b3262b",
+    dark=False,
+    variables={
+        "block-cursor-foreground": "#fbfbf9",
+        "border": "#c4c6c0",
+        "footer-key-foreground": "#1d5fbf",
+        "quiet": "#666b75",
+        "add-bg": "#dcf3e0",
+        "remove-bg": "#fbe0df",
+    },
+)
