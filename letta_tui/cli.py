@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments in (["--version"], ["-V"]):
         print(f"letta-tui {__version__}")
         return 0
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a C locale is no reason to fail
     from letta_tui.commands.errors import INTERRUPTED, USAGE, CommandError
     from letta_tui.commands.parser import UsageError, parse
     from letta_tui.paths import PathsError

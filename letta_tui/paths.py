@@ -24,7 +24,7 @@ DEMO_PROFILE = "demo"
 #: ``sun_path`` holds 104 bytes with its closing zero on macOS and the BSDs, 108 on Linux.
 SOCKET_PATH_LIMIT = 100
 
-_LONGEST_SOCKET_NAME = len("/") + 16
+_LONGEST_SOCKET_NAME = len("/") + 20
 
 _PROFILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -39,7 +39,7 @@ class Paths:
 
     ``config`` is shared by every profile, since the profiles are described in it. ``runtime`` is *not* the
     session's runtime folder: that one is emptied when the person logs out, while a keeper may live on. It is
-    short enough for a Unix socket with a name of 16 bytes.
+    short enough for a Unix socket with a name of 20 bytes.
     """
 
     profile: str

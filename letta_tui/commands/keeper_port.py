@@ -70,13 +70,16 @@ class KeeperAdapter:
         if known is not None:
             try:
                 return await ask(known)
-            except KeeperError:
+            except KeeperError as error:
+                if not known.gone:
+                    raise _trouble(error) from None
                 await self._drop(known)
         handle = await self._fresh()
         try:
             return await ask(handle)
         except KeeperError as error:
-            await self._drop(handle)
+            if handle.gone:
+                await self._drop(handle)
             raise _trouble(error) from None
 
     async def _fresh(self) -> KeeperHandle:
