@@ -106,6 +106,8 @@ class ControlServer:
                 await writer.drain()
         except (ConnectionError, ValueError):  # ValueError: a line beyond the limit
             pass
+        except asyncio.CancelledError:
+            pass  # only ``close`` does this; asyncio would log a cancelled handler as an error
         finally:
             self.peers.discard(peer)
             self._tasks.discard(me)
