@@ -68,8 +68,8 @@ class WorkerConfig:
     """Either ``keeper`` (embedded server) or ``endpoint`` (a server that somebody else runs).
 
     ``ledger_path`` is the SQLite file of sends. ``cwd`` is the working folder of new conversations, and of
-    resumed ones only when the person named it (``cwd_explicit``). ``window_id`` keeps the drafts of two windows
-    apart.
+    resumed ones only when the person named it (``cwd_explicit``). ``window_id`` tells the drafts of
+    two windows apart.
     """
 
     ledger_path: Path

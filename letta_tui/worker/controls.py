@@ -1,4 +1,4 @@
-"""The running turn and the device: abort, queue, mode, folder, model. Done is what the server's state shows."""
+"""The running turn and the device: abort, queue, mode, folder, model. Done is what the state shows."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ class Controls:
         events.device_changed = self._device_changed
 
     def _device_changed(self, device: DeviceStatus) -> None:
+        self._stirred.set()
+
+    def stir(self) -> None:
+        """A turn ended, or the connection did: whoever waits for a state looks again."""
         self._stirred.set()
 
     # --- the turn ---

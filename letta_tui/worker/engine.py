@@ -92,7 +92,7 @@ class Engine:
         self._manager.go = self._go
         self._watch.away = self._away
         sender.check = self._judging.set
-        events.turn_over = self._judging.set
+        events.turn_over = self._turn_over
         events.queue_changed = sender.poke
         events.wedged = self._wedged
         windows.register(ledger, self._config.window_id)
@@ -169,8 +169,13 @@ class Engine:
             except LedgerError as error:
                 self.desk.tell(error.words, "error")
 
+    def _turn_over(self) -> None:
+        self._judging.set()
+        self._controls.stir()
+
     def _down(self, link: Link) -> None:
         room = self.desk.room
+        self._controls.stir()
         self._judging.clear()
         if room is None:
             return

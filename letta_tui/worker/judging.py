@@ -114,9 +114,10 @@ class Judge:
 
     def apply(self, room: Room, reading: Reading) -> bool:
         """Commit the verdicts of a reading; whether one of them asks for another reading."""
-        verdicts = reconcile(tuple(room.sends.values()), reading, self._policy)
+        basis = dict(room.sends)
+        verdicts = reconcile(tuple(basis.values()), reading, self._policy)
         for verdict in verdicts:
-            self._commit(room, verdict)
+            self._commit(room, verdict, basis[verdict.client_message_id])
         reached("reconcile.after_verdicts")
         self._publisher.touch()
         return any(verdict.again for verdict in verdicts)
@@ -128,11 +129,11 @@ class Judge:
             room.verdicts[verdict.client_message_id] = verdict
         self._publisher.touch()
 
-    def _commit(self, room: Room, verdict: Verdict) -> None:
+    def _commit(self, room: Room, verdict: Verdict, basis: Send) -> None:
         key = verdict.client_message_id
         try:
             send = self._desk.ledger.judge(
-                key,
+                basis,
                 delivery=verdict.delivery,
                 outcome=verdict.outcome,
                 evidence=verdict.evidence,

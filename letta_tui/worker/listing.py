@@ -41,17 +41,11 @@ class Lists:
         names: dict[str, str] = {item.place.agent_id: item.agent_name for item in remembered.values()}
         try:
             names.update({item.agent_id: item.name for item in await self._agents()})
-            # Some servers list only the conversations of a named agent.
-            for agent_id in [intent.agent_id] if intent.agent_id else [None, *names]:
-                frame = await desk.ask(
-                    commands.conversation_list(
-                        agent_id=agent_id,
-                        limit=PAGE,
-                        summary_search=intent.query or None,
-                        archive_status="all" if intent.archived else None,
-                    )
-                )
-                rows.extend(_mappings(frame, "conversations"))
+            rows.extend(await self._conversations_of(intent, intent.agent_id))
+            if not rows and intent.agent_id is None:
+                # Some servers list only the conversations of a named agent.
+                for agent_id in names:
+                    rows.extend(await self._conversations_of(intent, agent_id))
         except AskFailed as failed:
             error = failed.words
         items: dict[tuple[str, str], ConversationItem] = {}
@@ -68,6 +62,17 @@ class Lists:
             items[place.agent_id, place.conversation_id] = self._from_ledger(known, names)
         ordered = sorted(items.values(), key=lambda item: item.updated or 0.0, reverse=True)
         desk.put(ConversationsListed(tuple(ordered), error))
+
+    async def _conversations_of(self, intent: ListConversations, agent_id: str | None) -> list[Json]:
+        frame = await self._desk.ask(
+            commands.conversation_list(
+                agent_id=agent_id,
+                limit=PAGE,
+                summary_search=intent.query or None,
+                archive_status="all" if intent.archived else None,
+            )
+        )
+        return _mappings(frame, "conversations")
 
     def _from_server(
         self, row: Json, names: Mapping[str, str], remembered: Mapping[Place, Remembered], key: str

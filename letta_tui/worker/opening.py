@@ -6,9 +6,10 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from letta_tui.conversation.words import choice
 from letta_tui.ledger.values import Place, Remembered
 from letta_tui.protocol import RuntimeStarted, commands
-from letta_tui.seam.state import Action, Choice, QuestionView
+from letta_tui.seam.state import Action, QuestionView
 from letta_tui.seam.updates import DraftLoaded, NeedsSetup
 from letta_tui.worker import windows
 from letta_tui.worker.config import Target
@@ -93,7 +94,7 @@ class Opener:
     async def open(self, link: Link, wish: OpenIt | CreateIt) -> Room:
         """Start the runtime and make the room; its replay has been taken in.
 
-        Raises ``NotOpened`` when the person has to decide first, ``AskFailed`` when the server gave no answer.
+        Raises ``NotOpened`` when the person has to decide first, ``AskFailed`` without an answer.
         """
         if isinstance(wish, CreateIt):
             return await self._create(link, wish)
@@ -130,7 +131,18 @@ class Opener:
             cwd=config.cwd,
             client_info=self._client_info(),
         )
-        frame = await ask(link.client, command, START_SECONDS)
+        try:
+            frame = await ask(link.client, command, START_SECONDS)
+        except AskFailed as failed:
+            if not failed.refused:
+                raise
+            self._ask_person(
+                "not_created",
+                "No conversation could be started",
+                f"The server says: {failed.words} Nothing was sent.",
+                ("reconnect", "open_other"),
+            )
+            raise NotOpened from None
         started = frame.runtime_started
         if started is None or started.runtime is None or started.runtime.agent_id != wish.agent_id:
             self._ask_person(
@@ -287,26 +299,8 @@ class Opener:
         self._desk.set_question(question(kind, title, body, actions))
 
 
-_LABELS: dict[Action, tuple[str, str]] = {
-    "new": ("n", "Start a new conversation"),
-    "open_other": ("o", "Open another conversation"),
-    "reconnect": ("r", "Try again"),
-    "restart": ("s", "Restart the server"),
-    "fork": ("f", "Go on in a copy of this conversation"),
-    "keep": ("k", "Leave it as it is"),
-}
-_RISKS: dict[Action, str] = {
-    "restart": "Turns that run in other conversations on this server end.",
-    "fork": "The copy has a new id; this conversation stays as it is.",
-}
-
-
 def question(kind: str, title: str, body: str, actions: tuple[Action, ...]) -> QuestionView:
-    choices = []
-    for action in actions:
-        key, label = _LABELS[action]
-        choices.append(Choice(action, key, label, _RISKS.get(action, "")))
-    return QuestionView(kind, title, body, tuple(choices))
+    return QuestionView(kind, title, body, tuple(choice(action) for action in actions))
 
 
 def _stored(remembered: Remembered | None) -> Stored | None:

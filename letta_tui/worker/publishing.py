@@ -108,7 +108,10 @@ class Publisher:
                 risky=tuple(
                     offer.action for offer in offers if offer.risk in ("may_run_twice", "server_may_rerun")
                 ),
+                risks=tuple((offer.action, offer.risk) for offer in offers),
                 reason=refusal,
+                sentence=verdict.sentence if verdict is not None else send.sentence,
+                no_reply=verdict is not None and verdict.sentence == "delivered_no_reply",
                 twice="history_twice" in send.last,
                 held=released,
                 checking=checking,

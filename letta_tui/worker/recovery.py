@@ -174,6 +174,7 @@ class Recovery:
             await self._judge.settle(link, room)
         else:
             await self._history.newest(link, room)
+        self._publisher.flush()  # the rest is shown before the row is let go
         self._judge.forget_rested(room)
         self._sender.poke()
         self._publisher.touch()

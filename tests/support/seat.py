@@ -1,4 +1,4 @@
-"""A view without a screen: sits in front of a worker, applies its updates, and waits for what it should see."""
+"""A view without a screen: sits before a worker, applies its updates, and waits for what it should see."""
 
 from __future__ import annotations
 
