@@ -26,6 +26,7 @@ from letta_tui.transport.plane import Seen
 Channel = Literal["control", "stream"]
 
 _PING_SECONDS = 30.0
+_PATIENCE_SECONDS = 0.5  # for an event that was overtaken
 
 
 class RelayConnection:
@@ -38,13 +39,13 @@ class RelayConnection:
         connection_id: str,
         *,
         ping_seconds: float = _PING_SECONDS,
-        reorder: Reorder[Frame] | None = None,
+        patience: float = _PATIENCE_SECONDS,
     ) -> None:
         self._sockets: dict[Channel, DirectConnection] = {"control": control, "stream": stream}
         self._connection_id = connection_id
         self._keys = Seen()
         self._requests = Seen()
-        self._order: Reorder[Frame] = reorder if reorder is not None else Reorder()
+        self._order: Reorder[Frame] = Reorder(wait=patience)
         self._timer: asyncio.TimerHandle | None = None
         self._ready: deque[Frame] = deque()
         self._stirred = asyncio.Event()
@@ -179,9 +180,13 @@ async def open_pair(
     timeout: float = 10.0,
     ca_file: Path | None = None,
     ping_seconds: float = _PING_SECONDS,
+    patience: float = _PATIENCE_SECONDS,
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
 ) -> RelayConnection:
-    """Open both sockets within ``timeout`` seconds, or neither. Raises ``Refused``."""
+    """Open both sockets within ``timeout`` seconds, or neither. Raises ``Refused``.
+
+    ``patience`` is how long an event waits, at first, for those it has overtaken on the other socket.
+    """
 
     def one(channel: Channel) -> asyncio.Task[DirectConnection]:
         opening = open_socket(channel_url(url, channel), token, timeout=timeout, ca_file=ca_file)
@@ -197,7 +202,7 @@ async def open_pair(
             if isinstance(opened, DirectConnection):
                 await opened.close()
         raise
-    return RelayConnection(control, stream, new_id(), ping_seconds=ping_seconds)
+    return RelayConnection(control, stream, new_id(), ping_seconds=ping_seconds, patience=patience)
 
 
 def relay_url(api_base: str, connection_id: str, scope: Runtime) -> str:

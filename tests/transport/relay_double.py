@@ -111,6 +111,8 @@ class RelayDouble:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for subscriber in self.subscribers:
+            subscriber.socket.transport.abort()
         self._front.close()
         self._relay.close()
         await self._relay.wait_closed()
