@@ -10,10 +10,14 @@ from letta_tui.seam.state import Action
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Send ``text``. ``token`` comes back in ``SubmitSettled``; until then the composer keeps the text."""
+    """Send ``text``. ``token`` comes back in ``SubmitSettled``; until then the composer keeps the text.
+
+    ``client_message_id`` names the message; empty leaves that to the worker.
+    """
 
     token: str
     text: str
+    client_message_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

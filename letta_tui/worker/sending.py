@@ -53,7 +53,7 @@ class Sender:
         if room.blocked:
             desk.put(SubmitSettled(intent.token, False, error=room.blocked))
             return
-        key = desk.new_id()
+        key = intent.client_message_id or desk.new_id()
         reached("submit.before_prepare")
         try:
             send = desk.ledger.prepare(
