@@ -7,172 +7,52 @@ oldest anchor up to the head. Positive evidence counts always; absence only from
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final
 
-from letta_tui.ledger.values import Delivery, Evidence, Place, Send, Stamp, TurnOutcome
-from letta_tui.seam.state import Action
+from letta_tui.conversation.reconcile_offers import offers, standing
+from letta_tui.conversation.reconcile_turn import Turn, turn
+from letta_tui.conversation.reconcile_values import (
+    EndNote,
+    Held,
+    HistoryRead,
+    HistoryRow,
+    LoopRead,
+    Offer,
+    Policy,
+    QueueRead,
+    Reading,
+    RiskKey,
+    SentenceKey,
+    Verdict,
+)
+from letta_tui.ledger.transitions import AWAITS_PERSON, HOLDS, can_move
+from letta_tui.ledger.values import Delivery, Evidence, EvidenceKind, Send, Stamp
 
-SentenceKey = Literal[
-    "not_sent",  # prepared, never written
-    "held",  # prepared, waits for an earlier one
-    "checking",  # being checked: nothing offered
-    "busy",  # the runtime works; judged when it rests
-    "offline",  # no reading of this server yet
-    "accepted",
-    "queued",
-    "started",
-    "delivered",
-    "delivered_no_reply",  # its turn ended without an answer, or failed
-    "delivered_twice",  # the server restarted and ran this twice
-    "lost_safe",  # not there, and sending it again cannot run it twice
-    "rejected",
-    "cancelled",
-    "failed",
-    "vanished",
-    "unknown_old",  # too long ago: the server may have forgotten the id
-    "unknown_clock",  # the clock or the machine's start changed
-    "unknown_history",  # history does not reach back (compaction, lost anchor)
-    "unknown_server",  # habits of this server or version are not known
-    "unknown_burnt",  # an error or removal was recorded, so the old id is spent
-    "unknown_salvaged",  # rescued from a damaged ledger
-    "superseded",
-    "discarded",
-    "redacted",
+__all__ = [
+    "EndNote",
+    "Held",
+    "HistoryRead",
+    "HistoryRow",
+    "LoopRead",
+    "Offer",
+    "Policy",
+    "QueueRead",
+    "Reading",
+    "RiskKey",
+    "SentenceKey",
+    "Verdict",
+    "held",
+    "reconcile",
 ]
 
-RiskKey = Literal[
-    "",  # none
-    "safe_same_id",  # none: the server knows the id if it got the message
-    "may_run_twice",  # it may have been run, or may still be
-    "server_may_rerun",  # the server had it; after a restart it may run it by itself
-    "text_gone",  # the text is dropped here
-]
+_DEFAULT: Final = Policy()
 
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """``settle``: seconds after a break before absence may be judged. ``same_id``: seconds during which
-    an id may be repeated (the server remembers ids for an hour). ``tested``: version prefixes whose
-    journal is known."""
-
-    settle: float = 3.0
-    same_id: float = 50 * 60
-    clock_slack: float = 60.0
-    tested: tuple[str, ...] = ("0.34.",)
-    queue_limit: int = 50
-
-
-@dataclass(frozen=True, slots=True)
-class QueueRead:
-    """A whole queue snapshot. ``order`` counts what was read on this connection, ascending."""
-
-    order: int
-    client_message_ids: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class LoopRead:
-    """A loop status (and device status) read after the queue."""
-
-    order: int
-    waiting_for_input: bool  # WAITING_ON_INPUT
-    active_run_ids: tuple[str, ...] = ()
-    by_run: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # run id → client message ids
-    processing: bool | None = None  # device status is_processing; None: not read
-    approvals_pending: int = 0
-
-    @property
-    def idle(self) -> bool:
-        return (
-            self.waiting_for_input
-            and not self.active_run_ids
-            and self.processing is False
-            and not self.approvals_pending
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryRow:
-    row_id: str
-    otid: str = ""
-    kind: str = ""  # user, assistant, reasoning, tool, summary …
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryRead:
-    """History from some row up to the head, oldest first, asked for after the loop status.
-
-    ``to_head``: nothing newer was missing when it was read. ``from_start``: it reaches the
-    conversation's first row. ``compacted``: a summary row or compaction was seen since the anchors.
-    """
-
-    order: int
-    rows: tuple[HistoryRow, ...]
-    to_head: bool = True
-    from_start: bool = False
-    compacted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class EndNote:
-    """An end of a turn that the keeper, or this worker, saw."""
-
-    client_message_ids: tuple[str, ...]
-    outcome: Literal["done", "cancelled", "failed"]
-    terminal: Mapping[str, Any] = field(default_factory=dict)
-    run_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One reading of one conversation on one connection.
-
-    ``fence``: when a request was sent on this connection that has been answered since, and after which
-    the queue was read. ``second``: an earlier full reading on this same connection is at least
-    ``Policy.settle`` seconds old. ``deduplicates``: the server's habit with repeated ids, ``None`` when
-    only the version can tell.
-    """
-
-    place: Place
-    connection_id: str
-    now: Stamp
-    server_version: str = ""
-    server_life: str = ""
-    deduplicates: bool | None = None
-    fence: Stamp | None = None
-    second: bool = False
-    queue: QueueRead | None = None
-    loop: LoopRead | None = None
-    history: HistoryRead | None = None
-    ends: tuple[EndNote, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A choice for the person. ``risk`` is the key of the words that say what it risks."""
-
-    action: Action
-    risk: RiskKey = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What is now known about a send. Commit it with ``Ledger.judge``.
-
-    ``settled``: nothing more is to be learnt by reading again now. ``again``: read once more (after
-    ``Policy.settle`` seconds, or when the runtime rests).
-    """
-
-    client_message_id: str
-    delivery: Delivery
-    outcome: TurnOutcome
-    sentence: SentenceKey
-    evidence: tuple[Evidence, ...] = ()
-    offers: tuple[Offer, ...] = ()
-    terminal: Mapping[str, Any] | None = None
-    again: bool = False
+_SERVER_HAD_IT: Final[frozenset[EvidenceKind]] = frozenset(
+    {"ack", "queue_seen", "dequeued", "run_seen", "echo", "removed", "loop_error"}
+)
+_BURNT: Final[frozenset[EvidenceKind]] = frozenset({"loop_error", "removed", "removed_late", "ack_repeat"})
 
 
 def reconcile(
@@ -183,19 +63,339 @@ def reconcile(
 
     ``reading`` is ``None`` while not connected: then nothing is judged.
     """
-    raise NotImplementedError
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A prepared message that waits. ``behind`` is the id of the message it waits for, "" when the
-    server's queue is long."""
-
-    client_message_id: str
-    behind: str
-    why: Literal["unconfirmed", "unknown", "order", "queue_long"]
+    rules = policy or _DEFAULT
+    if reading is None:
+        return tuple(_unread(send) for send in sends)
+    return tuple(_judge(send, reading, rules) for send in sends if send.place == reading.place)
 
 
 def held(sends: Iterable[Send], *, queue_length: int = 0, policy: Policy | None = None) -> tuple[Held, ...]:
-    """Rule 7: which prepared sends of one conversation (in the order prepared) must not be written now."""
-    raise NotImplementedError
+    """Rule 7: which prepared sends of one conversation (in the order prepared) must not be written now.
+
+    A send behind an unconfirmed or unknown one waits for it; beyond the queue limit it waits for room, so
+    that the server's queue never drops the oldest.
+    """
+    rules = policy or _DEFAULT
+    found: list[Held] = []
+    blocker: Send | None = None
+    room = rules.queue_limit - queue_length
+    for send in sends:
+        if send.delivery in HOLDS:
+            blocker = blocker or send
+        elif send.delivery == "prepared":
+            if blocker is not None:
+                key, behind = send.client_message_id, blocker.client_message_id
+                unknown = blocker.delivery == "unknown"
+                found.append(Held(key, behind, "unknown" if unknown else "unconfirmed"))
+            elif room <= 0:
+                found.append(Held(send.client_message_id, "", "queue_long"))
+            else:
+                room -= 1
+    return tuple(found)
+
+
+# --- one send ------------------------------------------------------------------------------------
+
+
+def _unread(send: Send) -> Verdict:
+    sentence = standing(send)
+    if send.delivery not in AWAITS_PERSON and sentence == "checking":
+        # Also "did not arrive": without a connection the offers of an earlier reading are stale.
+        return _verdict(send, sentence="offline")
+    return _verdict(send, sentence=sentence, offers=offers(send.delivery, sentence, send))
+
+
+def _judge(send: Send, reading: Reading, policy: Policy) -> Verdict:
+    """Rule 1: history, then active turn, then queue, then error or removal, then silence."""
+    rows = _rows_of(send, reading.history)
+    if rows:
+        return _delivered(send, reading, rows)
+    if send.delivery in ("delivered", "superseded", "discarded", "redacted"):
+        # Gone from a page or after a compaction is not gone from the world (rule 10).
+        ended = turn(send, reading, delivered=send.delivery == "delivered")
+        return _verdict(send, sentence=_delivered_sentence(send, ended, None), ended=ended)
+    if send.delivery == "prepared":
+        return _verdict(send, sentence="not_sent", offers=offers("prepared", "not_sent", send))
+    run = _run_of(send, reading.loop)
+    if run is not None and _moves(send, "started", "run_seen"):
+        seen = _evidence("run_seen", reading, run_id=run)
+        ended = turn(send, reading, delivered=False)
+        if send.delivery == "started":
+            return _verdict(send, sentence="started", ended=ended)
+        # One sighting of the run moves both columns.
+        rest = replace(ended, evidence=tuple(e for e in ended.evidence if e.kind != "run_seen"))
+        return _verdict(send, delivery="started", sentence="started", evidence=(seen,), ended=rest)
+    if _queued(send, reading):
+        kept = () if send.delivery == "queued" else (_evidence("queue_seen", reading),)
+        return _verdict(send, delivery="queued", sentence="queued", evidence=kept)
+    return _absent(send, reading, policy)
+
+
+def _moves(send: Send, to: Delivery, kind: EvidenceKind) -> bool:
+    return send.delivery == to or can_move(send.delivery, to, kind)
+
+
+def _queued(send: Send, reading: Reading) -> bool:
+    if reading.queue is None or send.client_message_id not in reading.queue.client_message_ids:
+        return False
+    if send.delivery == "started" and send.rests_on is not None:
+        # Back in the queue only after a restart; on one connection the snapshot is simply older.
+        return send.rests_on.connection_id != reading.connection_id
+    return _moves(send, "queued", "queue_seen")
+
+
+def _delivered(send: Send, reading: Reading, rows: tuple[HistoryRow, ...]) -> Verdict:
+    evidence: list[Evidence] = []
+    ids = [row.row_id for row in rows]
+    if send.delivery != "delivered":
+        evidence.append(_evidence("history_row", reading, row_ids=ids[:1]))
+    if len(rows) > 1 and "history_twice" not in send.last:
+        evidence.append(_evidence("history_twice", reading, row_ids=ids))
+    ended = turn(send, reading, delivered=True)
+    sentence = _delivered_sentence(send, ended, reading.history, twice=len(rows) > 1)
+    return _verdict(send, delivery="delivered", sentence=sentence, evidence=tuple(evidence), ended=ended)
+
+
+def _delivered_sentence(
+    send: Send, ended: Turn, history: HistoryRead | None, *, twice: bool = False
+) -> SentenceKey:
+    if send.delivery == "superseded":
+        return "superseded" if history is None else "delivered"
+    if send.delivery == "discarded":
+        return "discarded" if history is None else "delivered"
+    if send.delivery == "redacted":
+        return "redacted" if history is None else "delivered"
+    if twice or "history_twice" in send.last:
+        return "delivered_twice"
+    if ended.over and history is not None and not _answered(send, history):
+        return "delivered_no_reply"
+    return "delivered"
+
+
+def _answered(send: Send, history: HistoryRead) -> bool:
+    """Whether the agent said or did something after the message, before another person's row."""
+    found = False
+    for row in history.rows:
+        if row.otid and row.otid == send.otid:
+            found = True
+        elif found and row.kind in ("assistant", "tool"):
+            return True
+    return not found
+
+
+def _absent(send: Send, reading: Reading, policy: Policy) -> Verdict:
+    """The message is in none of history, turn and queue of this reading: is that a proof (rules 2–5)?"""
+    if send.delivery in ("rejected", "cancelled", "failed", "vanished"):
+        sentence = standing(send)
+        return _verdict(send, sentence=sentence, offers=offers(send.delivery, sentence, send))
+    if send.delivery == "unknown" and (send.salvaged or not send.last.keys() & _SERVER_HAD_IT):
+        sentence = standing(send)
+        return _verdict(send, sentence=sentence, offers=offers("unknown", sentence, send))
+    waits = _waits_for(send, reading)
+    if waits is not None:
+        if send.delivery == "unknown":
+            sentence = standing(send)
+            return _verdict(send, sentence=sentence, offers=offers("unknown", sentence, send), again=True)
+        return _verdict(send, sentence=waits, again=True)
+    doubt = _doubt(send, reading, policy)
+    if doubt is not None:
+        if send.delivery == "unknown":
+            return _verdict(send, sentence=doubt, offers=offers("unknown", doubt, send))
+        return _settle(send, reading, "unknown", doubt, "undecidable")
+    kinds = send.last.keys()
+    if "loop_error" in kinds and _error_is_final(send, reading):
+        return _settle(send, reading, "failed", "failed", "absent")
+    if send.delivery != "unconfirmed" or kinds & (_SERVER_HAD_IT | _BURNT):
+        burnt = bool(kinds & _BURNT)
+        return _settle(send, reading, "vanished", "unknown_burnt" if burnt else "vanished", "absent")
+    doubt = _same_id_doubt(send, reading, policy)
+    if doubt is not None:
+        return _settle(send, reading, "unknown", doubt, "undecidable")
+    last = send.last.get("absent")
+    evidence = _evidence("absent", reading, **_summary(reading))
+    known = last is not None and last.connection_id == reading.connection_id
+    known = known and last is not None and _after(last, send)
+    return _verdict(
+        send,
+        sentence="lost_safe",
+        evidence=() if known else (evidence,),
+        offers=offers("unconfirmed", "lost_safe", send),
+    )
+
+
+def _settle(send: Send, reading: Reading, to: Delivery, sentence: SentenceKey, kind: EvidenceKind) -> Verdict:
+    ended = turn(send, reading, delivered=False, gone=True)
+    evidence = _evidence(kind, reading, **_summary(reading), sentence=sentence)
+    return _verdict(
+        send,
+        delivery=to,
+        sentence=sentence,
+        evidence=(evidence,),
+        offers=offers(to, sentence, send),
+        ended=ended,
+    )
+
+
+# --- may absence be judged? ------------------------------------------------------------------------
+
+
+def _waits_for(send: Send, reading: Reading) -> SentenceKey | None:
+    """Why this reading cannot show absence yet although a later one may; ``None`` when it can."""
+    queue, loop, history = reading.queue, reading.loop, reading.history
+    if queue is None or loop is None or history is None or reading.fence is None:
+        return "checking"
+    if not queue.order < loop.order < history.order or not history.to_head:
+        return "checking"  # read in an order in which a moving item can be missed
+    if not loop.idle:
+        return "busy"  # a started input may be nowhere until its run exists
+    broken = any(attempt.connection_id != reading.connection_id for attempt in send.attempts)
+    if not reading.second and (broken or "loop_error" not in send.last):
+        # Bytes of a broken connection may still be on their way, and an input that was just taken may be
+        # nowhere for a moment. An error that names it on this connection leaves nothing to wait for.
+        return "checking"
+    for attempt in send.attempts:
+        here = attempt.connection_id == reading.connection_id
+        if here and (attempt.written is None or not _not_before(reading.fence, attempt.written)):
+            return "checking"  # nothing answered yet proves that the server has read it
+    for kind in ("queue_seen", "dequeued", "run_seen", "ack"):
+        seen = send.last.get(kind)
+        on_this = seen is not None and seen.connection_id == reading.connection_id
+        if on_this and seen is not None and not _not_before(reading.fence, seen.stamp):
+            return "checking"  # it was seen alive after this reading began
+    error = send.last.get("loop_error")
+    if error is not None and not _not_before(reading.fence, error.stamp):
+        return "checking"  # history has to be read after the error
+    return None
+
+
+def _doubt(send: Send, reading: Reading, policy: Policy) -> SentenceKey | None:
+    """Why absence can never be shown by readings like this one."""
+    if send.salvaged or not send.attempts:
+        return "unknown_salvaged"
+    if not reading.server_version.startswith(policy.tested):
+        return "unknown_server"
+    assert reading.history is not None
+    return None if _reaches_anchor(send, reading.history) else "unknown_history"
+
+
+def _reaches_anchor(send: Send, history: HistoryRead) -> bool:
+    """Whether every row after the anchor is in the reading. The anchor still being there also shows that
+    this is the conversation the message was meant for."""
+    summaries = [n for n, row in enumerate(history.rows) if row.kind == "summary"]
+    if history.compacted and not summaries:
+        return False
+    if send.anchor is None or send.anchor.row_id == "":
+        return history.from_start and not summaries
+    for index, row in enumerate(history.rows):
+        if row.row_id == send.anchor.row_id:
+            return not any(n > index for n in summaries)
+    return False
+
+
+def _same_id_doubt(send: Send, reading: Reading, policy: Policy) -> SentenceKey | None:
+    """Rule 4: why repeating the id could run it twice; ``None`` when it cannot."""
+    if reading.deduplicates is False:
+        return "unknown_server"
+    for attempt in send.attempts:
+        if attempt.server_version and not attempt.server_version.startswith(policy.tested):
+            return "unknown_server"
+    age = _age(reading.now, send.attempts[0].began, policy)
+    if age is None:
+        return "unknown_clock"
+    return "unknown_old" if age >= policy.same_id else None
+
+
+def _age(now: Stamp, then: Stamp, policy: Policy) -> float | None:
+    """Seconds by the more pessimistic clock; ``None`` after a restart or when a clock was set back.
+
+    The wall clock counts sleep, the monotonic one cannot be set: the larger is the safe one.
+    """
+    wall, mono = now.wall - then.wall, now.mono - then.mono
+    if now.boot != then.boot or mono < 0 or wall < mono - policy.clock_slack:
+        return None
+    return max(wall, mono)
+
+
+def _error_is_final(send: Send, reading: Reading) -> bool:
+    """The error came on this connection, which is also the one of the last write: nothing restarted."""
+    error = send.last["loop_error"]
+    here = reading.connection_id
+    return error.connection_id == here and send.attempts[-1].connection_id == here
+
+
+# --- small things ----------------------------------------------------------------------------------
+
+
+def _not_before(stamp: Stamp, other: Stamp | None) -> bool:
+    return other is not None and stamp.boot == other.boot and stamp.mono >= other.mono
+
+
+def _after(evidence: Evidence, send: Send) -> bool:
+    attempt = send.last.get("attempt")
+    return attempt is None or evidence.seq > attempt.seq
+
+
+def _rows_of(send: Send, history: HistoryRead | None) -> tuple[HistoryRow, ...]:
+    """Rows that carry the send's otid, each row once (pages may overlap)."""
+    if history is None:
+        return ()
+    return tuple({row.row_id: row for row in history.rows if row.otid == send.otid}.values())
+
+
+def _run_of(send: Send, loop: LoopRead | None) -> str | None:
+    if loop is not None:
+        for run, ids in loop.by_run.items():
+            if send.client_message_id in ids:
+                return run
+    return None
+
+
+def _evidence(kind: EvidenceKind, reading: Reading, *, run_id: str = "", **payload: Any) -> Evidence:
+    return Evidence(
+        kind,
+        stamp=reading.now,
+        connection_id=reading.connection_id,
+        run_id=run_id,
+        server_life=reading.server_life,
+        payload=payload,
+    )
+
+
+def _summary(reading: Reading) -> dict[str, Any]:
+    """What a judgement rests on, for the record."""
+    queue, loop, history = reading.queue, reading.loop, reading.history
+    return {
+        "queue": sorted(queue.client_message_ids) if queue else None,
+        "idle": loop.idle if loop else None,
+        "history_rows": len(history.rows) if history else None,
+        "history_first": history.rows[0].row_id if history and history.rows else "",
+        "history_last": history.rows[-1].row_id if history and history.rows else "",
+        "history_from_start": history.from_start if history else None,
+        "orders": [queue.order if queue else None, loop.order if loop else None, history.order]
+        if history
+        else None,
+        "second": reading.second,
+        "server_version": reading.server_version,
+    }
+
+
+def _verdict(
+    send: Send,
+    *,
+    sentence: SentenceKey,
+    delivery: Delivery | None = None,
+    evidence: tuple[Evidence, ...] = (),
+    offers: tuple[Offer, ...] = (),
+    ended: Turn | None = None,
+    again: bool = False,
+) -> Verdict:
+    return Verdict(
+        client_message_id=send.client_message_id,
+        delivery=delivery or send.delivery,
+        outcome=ended.outcome if ended else send.outcome,
+        sentence=sentence,
+        evidence=evidence + (ended.evidence if ended else ()),
+        offers=offers,
+        terminal=ended.terminal if ended else None,
+        again=again or (ended is not None and ended.again),
+    )

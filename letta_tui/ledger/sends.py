@@ -228,29 +228,35 @@ class Sends:
 
     def judge(
         self,
-        basis: Send,
+        client_message_id: str,
         *,
         delivery: Delivery,
         outcome: TurnOutcome,
         evidence: Iterable[Evidence],
         sentence: str = "",
         terminal: Mapping[str, Any] | None = None,
+        basis: Send | None = None,
     ) -> Send:
-        """Commit a verdict of ``conversation.reconcile`` on the row it was computed from (``basis``): its
-        evidence and its moves in one transaction.
+        """Commit a verdict of ``conversation.reconcile``: its evidence and its moves in one transaction.
+        ``basis`` is the row it was computed from; without it the row is taken to be unchanged.
 
         When the row went on in the meantime, the evidence is kept and only what it proves by itself is
         followed: a judgement of absence made on an older row is not. A verdict that changes nothing writes
         nothing.
         """
-        client_message_id = basis.client_message_id
         found = tuple(evidence)
-        unchanged = delivery == basis.delivery and outcome == basis.outcome and sentence == basis.sentence
-        if unchanged and not found:
-            return self.send(client_message_id) or basis
+        current = self.send(client_message_id)
+        if (
+            current is not None
+            and not found
+            and (delivery, outcome, sentence) == (current.delivery, current.outcome, current.sentence)
+        ):
+            return current
         with self._db.write() as conn:
             send = self._get(conn, client_message_id)
-            same = send.delivery == basis.delivery and len(send.attempts) == len(basis.attempts)
+            same = basis is None or (
+                send.delivery == basis.delivery and len(send.attempts) == len(basis.attempts)
+            )
             for item in found:
                 current = self._get(conn, client_message_id)
                 if (
