@@ -228,22 +228,22 @@ class Sends:
 
     def judge(
         self,
-        client_message_id: str,
+        basis: Send,
         *,
         delivery: Delivery,
         outcome: TurnOutcome,
         evidence: Iterable[Evidence],
         sentence: str = "",
         terminal: Mapping[str, Any] | None = None,
-        basis: Send | None = None,
     ) -> Send:
-        """Commit a verdict of ``conversation.reconcile``: its evidence and its moves in one transaction.
-        ``basis`` is the row it was computed from; without it the row is taken to be unchanged.
+        """Commit a verdict of ``conversation.reconcile`` on the row it was computed from (``basis``): its
+        evidence and its moves in one transaction.
 
         When the row went on in the meantime, the evidence is kept and only what it proves by itself is
         followed: a judgement of absence made on an older row is not. A verdict that changes nothing writes
         nothing.
         """
+        client_message_id = basis.client_message_id
         found = tuple(evidence)
         current = self.send(client_message_id)
         if (
@@ -254,9 +254,7 @@ class Sends:
             return current
         with self._db.write() as conn:
             send = self._get(conn, client_message_id)
-            same = basis is None or (
-                send.delivery == basis.delivery and len(send.attempts) == len(basis.attempts)
-            )
+            same = send.delivery == basis.delivery and len(send.attempts) == len(basis.attempts)
             for item in found:
                 current = self._get(conn, client_message_id)
                 if (
