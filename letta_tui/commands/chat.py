@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from letta_tui import __version__
 from letta_tui.commands.context import load_context
 from letta_tui.commands.errors import USAGE, CommandError
-from letta_tui.commands.wiring import worker_config
+from letta_tui.commands.wiring import need_letta, worker_config
 from letta_tui.paths import Paths
 from letta_tui.worker.config import WorkerConfig
 
@@ -18,7 +18,10 @@ from letta_tui.worker.config import WorkerConfig
 def run(args: argparse.Namespace) -> int:
     need_terminal()
     context = load_context(args)
-    return show(worker_config(args, context), context.paths)
+    config = worker_config(args, context)
+    if config.keeper is not None:
+        need_letta(context)
+    return show(config, context.paths)
 
 
 def need_terminal() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import uuid
@@ -14,7 +15,9 @@ from letta_tui.commands.context import Context
 from letta_tui.commands.errors import USAGE, CommandError
 from letta_tui.commands.keeper_port import KeeperAdapter
 from letta_tui.config import DEFAULT_API_KEY_ENV, Profile
+from letta_tui.keeper.client import find_keeper
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
+from letta_tui.keeper.program import NoProgram, find_letta
 from letta_tui.ledger.peek import last_used
 from letta_tui.paths import Paths
 from letta_tui.transport.connection import Refused
@@ -138,6 +141,23 @@ def _from_keyring(entry: str) -> str:
     return key
 
 
+def need_letta(context: Context) -> None:
+    """Say at once that there is no server to start, unless one is running already."""
+    try:
+        find_letta(keeper_options(context.profile).letta, os.environ)
+    except NoProgram as missing:
+        if not asyncio.run(_keeper_runs(context)):
+            raise CommandError(str(missing)) from None
+
+
+async def _keeper_runs(context: Context) -> bool:
+    handle = await find_keeper(keeper_paths(context.paths))
+    if handle is None:
+        return False
+    await handle.close()
+    return True
+
+
 def keeper_paths(paths: Paths) -> KeeperPaths:
     return KeeperPaths(state=paths.state, runtime=paths.runtime)
 
@@ -149,10 +169,7 @@ def keeper_options(profile: Profile) -> KeeperOptions:
         environment.setdefault("LETTA_CODE_TELEM", "0")
     if not profile.self_update:
         environment.setdefault("DISABLE_AUTOUPDATER", "1")
-    letta = profile.letta
-    if letta is None and (named := os.environ.get("LETTA_CLI_PATH")):
-        letta = Path(named).expanduser().absolute()
-    return KeeperOptions(letta=letta, server_env=environment, idle_seconds=profile.idle_minutes * 60)
+    return KeeperOptions(letta=profile.letta, server_env=environment, idle_seconds=profile.idle_minutes * 60)
 
 
 def remember(paths: Paths, endpoint: Endpoint) -> Endpoint:
