@@ -172,12 +172,12 @@ class Oneshot:
                 if send.delivery in ("prepared", "unconfirmed")
                 else Result("undecided", send.explanation)
             )
-        free = {choice.action for choice in send.choices if not choice.risk}
+        offered = {choice.action: choice.risk for choice in send.choices}
         action: Action
-        if send.delivery == "prepared" and "send" in free:
+        if send.delivery == "prepared" and offered.get("send") == "":
             action = "send"  # stored by a run that died before it wrote a byte
-        elif "resend" in free:
-            action = "resend"  # under the same id, which the server still remembers
+        elif "resend" in offered:
+            action = "resend"  # only offered while the server is certain to know the id again
         else:
             return Result("undecided", send.explanation)
         self._asked = True

@@ -206,7 +206,5 @@ def same_server(config: WorkerConfig, context: Context, send: Send) -> None:
     endpoint = config.endpoint
     key = server_key(endpoint) if endpoint is not None else f"embedded:{context.profile.name}"
     if key != send.place.server_key:
-        raise CommandError(
-            f"The message {send.client_message_id} belongs to another server: {plain(send.place.server_key)}.",
-            USAGE,
-        )
+        where = plain(send.place.server_key)
+        raise CommandError(f"Message {send.client_message_id} belongs to another server: {where}.", USAGE)
