@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -20,15 +20,19 @@ def text_of(content: object, joiner: str = "") -> str:
     """Text of a ``content`` that is a string, one part, or a list of parts; images become ``[image]``."""
     if isinstance(content, str):
         return content
+    if isinstance(content, list | tuple):
+        if len(content) == 1:
+            return text_of(content[0])
+        return joiner.join(p for p in (text_of(part) for part in content) if p)
     if isinstance(content, Mapping):
         return _part(content)
-    if isinstance(content, Sequence):
-        return joiner.join(p for p in (text_of(part) for part in content) if p)
     return ""
 
 
 def _part(part: Mapping[str, Any]) -> str:
     kind = part.get("type")
+    if kind == "text" and isinstance(text := part.get("text"), str):
+        return text
     if kind in ("image", "image_url", "input_image"):
         return IMAGE
     for name in ("text", "content", "tool_return"):
@@ -43,6 +47,8 @@ def _part(part: Mapping[str, Any]) -> str:
 def without_reminders(text: str) -> str:
     """``text`` without the ``<system-reminder>`` blocks at its beginning, which no person wrote."""
     at = 0
+    if "<system-reminder>" not in text:
+        return text
     while match := _REMINDER.match(text, at):
         at = match.end()
     return text[at:]
@@ -62,7 +68,7 @@ def notification(text: str) -> tuple[bool, str]:
 
     An answer to the agent's question comes as "question: answer" lines, anything else as its summary.
     """
-    match = _NOTIFICATION.fullmatch(text)
+    match = _NOTIFICATION.fullmatch(text) if "<task-notification>" in text else None
     if match is None:
         return False, ""
     answer = _ANSWER.search(text)

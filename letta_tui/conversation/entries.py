@@ -167,6 +167,10 @@ class Tool:
         else:
             self.state = "failed"
 
+    def sign(self) -> tuple[object, ...]:
+        """Changes when the view of it does."""
+        return self.name, self.size, self.arguments, self.state, self.result, self.decision
+
     def view(self) -> ToolView:
         self.told = self.size
         behavior, who, reason = self.decision or ("", "", "")

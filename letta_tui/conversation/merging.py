@@ -189,7 +189,7 @@ class Merger:
         entry = book.find_tool(piece.call_id) or book.new_tool(piece.call_id)
         tool = entry.tool
         assert tool is not None
-        before = tool.view()
+        before = tool.sign()
         if piece.what == "call":
             tool.whole_call(piece.name, piece.text)
             if entry.when is None:
@@ -197,7 +197,7 @@ class Merger:
         else:
             tool.name = tool.name or piece.name
             tool.returned(piece.text, failed=piece.failed)
-        entry.dirty = entry.dirty or before != tool.view()
+        entry.dirty = entry.dirty or before != tool.sign()
         return entry
 
     def _summary(self, piece: Piece) -> Entry:

@@ -32,6 +32,7 @@ class Stream:
         self._errors = 0  # error rows of the turn that runs or ran last
         self._worked = False
         self._ended: set[str] = set()
+        self._saw_idle = False  # on this connection: what runs now began while it watched
 
     def connected(self) -> list[Change]:
         """Sequence memory is dropped; texts that may still grow wait for history."""
@@ -39,7 +40,7 @@ class Stream:
         self._keys.clear()
         self._seqs.clear()
         self._highest.clear()
-        book.joined = False
+        book.joined = self._saw_idle = False
         book.over_at = None
         for entry in book.unsettled.values():
             if entry.tool is None:
@@ -93,6 +94,7 @@ class Stream:
     def loop(self, status: LoopStatus) -> list[Change]:
         book = self._book
         if status.idle:
+            self._saw_idle = True
             if book.over_at is None:
                 book.over_at = book.clock
             return book.end_texts()
@@ -129,10 +131,15 @@ class Stream:
     # Sequence.
 
     def _sequence(self, delta: Delta) -> bool | None:
-        """None: applied already. Else whether this delta follows, without a gap, from the run's start."""
+        """None: applied already. Else whether a text that begins with this delta was seen from its start.
+
+        It was when the run is watched, or began while this connection watched, or history's head was read.
+        A run counts from 0 or from 1, so that 1 alone says nothing.
+        """
         run, seq = delta.run_id or "", delta.seq_id
+        watched = self._book.joined or self._saw_idle or bool(self._seqs)
         if seq is None:
-            return self._book.joined or run in self._seqs
+            return watched
         known = self._seqs.get(run)
         if known is None:
             known = self._seqs[run] = set()
@@ -140,9 +147,6 @@ class Stream:
             if len(self._seqs) > _RUNS_KEPT:
                 old, _ = self._seqs.popitem(last=False)
                 self._highest.pop(old, None)
-            fresh = seq in (0, 1)
-        else:
-            fresh = True
         if seq in known:
             return None
         if seq > self._highest[run] + 1:
@@ -151,7 +155,7 @@ class Stream:
                     entry.text.gap()
         known.add(seq)
         self._highest[run] = max(self._highest[run], seq)
-        return fresh or self._book.joined
+        return watched or seq == 0
 
     def _working(self, delta: Delta) -> None:
         if delta.message_type in ("usage_statistics", "ping", "user_message"):

@@ -259,7 +259,7 @@ class Turn:
         return ends
 
     def _rested(self, now: float) -> tuple[TurnEnd, ...]:
-        """Everything is idle: the end frame comes now (after an abort behind several of these), or was lost."""
+        """Everything is idle: the end frame comes now (after an abort, late), or was lost."""
         current = self._current
         if current is None or not self.idle_known:
             return ()

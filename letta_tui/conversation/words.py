@@ -92,7 +92,8 @@ _BY_SENTENCE: Mapping[str, str] = {
         " not certain. Sending it again could run it a second time."
     ),
     "unknown_history": (
-        "The server's history no longer reaches back to when it was sent, so it cannot be seen whether it arrived."
+        "The server's history no longer reaches back to when it was sent,"
+        " so it cannot be seen whether it arrived."
     ),
     "unknown_server": (
         "It is not in the history, but it is not known how this server treats a repeated message."
