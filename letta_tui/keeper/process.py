@@ -137,7 +137,7 @@ class Keeper:
             self._state = "stopped"
             return
         for place in before.holds:
-            await self._link.hold(place)
+            await self._link.hold(place, _ADOPT_SECONDS)
 
     async def _end(self) -> None:
         if self._idle_timer is not None:
@@ -230,9 +230,7 @@ class Keeper:
             await asyncio.sleep(0.05)
         else:
             return True
-        how = self._server.exit_words
-        self._state = "stopped"
-        self._words = f"The server ended unexpectedly ({how})." if how else "The server ended unexpectedly."
+        self._state, self._words = "stopped", "The server ended unexpectedly."
         self._note(self._watch.server_gone(time.time(), self._words))
         self._control.news({"news": "server", "state": "stopped", "words": self._words})
         self._consider()

@@ -7,15 +7,14 @@ import contextlib
 import os
 import secrets
 import signal
-import subprocess
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from letta_tui.keeper.files import SavedServer, write_private
-from letta_tui.keeper.identity import ProcessIdentity, end_process, identify
+from letta_tui.keeper.identity import ProcessIdentity, end_process
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.keeper.program import NoProgram, find_letta, server_environment
+from letta_tui.keeper.spawn import spawn_detached
 
 START_SECONDS = 30.0
 _COMPANION_SECONDS = 10.0
@@ -38,7 +37,6 @@ class EmbeddedServer:
         self._options = options
         self._environ = server_environment(environ, options.server_env)
         self.running: SavedServer | None = None
-        self._process: subprocess.Popen[bytes] | None = None
 
     async def start(self, command: Sequence[str] | None = None) -> SavedServer:
         """Start it and wait until it listens. ``command`` replaces the way ``letta`` is called."""
@@ -59,17 +57,11 @@ class EmbeddedServer:
         """Take over a server that another keeper left behind; ``False`` when it no longer runs."""
         if not saved.identity.alive():
             return False
-        self.running, self._process = saved, None
+        self.running = saved
         return True
 
     def alive(self) -> bool:
         return self.running is not None and self.running.identity.alive()
-
-    @property
-    def exit_words(self) -> str:
-        """How it ended, where that is known (only a process's parent is told)."""
-        code = self._process.poll() if self._process is not None else None
-        return "" if code is None else _status(code)
 
     async def revive_companions(self) -> SavedServer | None:
         """Start companions anew that have ended; returns the new state if anything changed."""
@@ -104,65 +96,49 @@ class EmbeddedServer:
             "server", "--backend", "local", "--listen", "ws://127.0.0.1:0",
             "--ws-auth", "capability-token", "--ws-token-file", str(self._paths.token),
         )  # fmt: skip
-        process = _spawn((*program, *arguments), log, self._environ, self._options.cwd)
+        identity = await _spawn((*program, *arguments), log, self._environ, self._options.cwd)
         try:
-            url = await _listening(process, log, "WebSocket:", START_SECONDS)
+            url = await _listening(identity, log, "WebSocket:", START_SECONDS)
         except TimeoutError:
             raise ServerTrouble(
                 f"The server did not listen within {START_SECONDS:g} seconds. {_tail(log)}"
             ) from None
-        identity = identify(process.pid)
         if url is None or identity is None:
-            status = _status(process.wait())
-            raise ServerTrouble(f"The server ended while starting ({status}). {_tail(log)}")
-        self._process = process
+            raise ServerTrouble(f"The server ended while starting. {_tail(log)}")
         return identity, url
 
     async def _companion(self, number: int, command: tuple[str, ...]) -> ProcessIdentity:
         log = self._paths.state / f"companion-{number}.log"
-        process = _spawn(command, log, self._environ, None)
+        identity = await _spawn(command, log, self._environ, None)
         try:
-            ready = await _listening(process, log, "Listening", _COMPANION_SECONDS)
+            ready = await _listening(identity, log, "Listening", _COMPANION_SECONDS)
         except TimeoutError:
             ready = None
-        identity = identify(process.pid)
         if ready is None or identity is None:
             raise ServerTrouble(f"{Path(command[0]).name} did not start. {_tail(log)}")
         return identity
 
 
-def _spawn(
+async def _spawn(
     command: Sequence[str], log: Path, environ: Mapping[str, str], cwd: Path | None
-) -> subprocess.Popen[bytes]:
-    """Start a process that may outlive this one. (One of asyncio's would be killed with its event loop.)"""
+) -> ProcessIdentity | None:
     try:
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                command,
-                env=environ,
-                cwd=cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,  # a signal from the terminal is not meant for it
-            )
+        return await asyncio.to_thread(spawn_detached, command, log, environ, cwd)
     except OSError as error:
         raise ServerTrouble(f"{command[0]} cannot be started: {error.strerror or error}.") from None
-    # Somebody has to wait for it, or it stays behind as a zombie.
-    threading.Thread(target=process.wait, daemon=True).start()
-    return process
 
 
-async def _listening(process: subprocess.Popen[bytes], log: Path, word: str, seconds: float) -> str | None:
+async def _listening(identity: ProcessIdentity | None, log: Path, word: str, seconds: float) -> str | None:
     """The address it announces; ``None`` when it ended. A start given up leaves nothing behind."""
     try:
         async with asyncio.timeout(seconds):
-            while process.poll() is None:
+            while identity is not None and identity.alive():
                 if address := _announced(log, word):
                     return address
                 await asyncio.sleep(_POLL)
     except BaseException:
-        process.kill()
+        if identity is not None:
+            identity.signal(signal.SIGKILL)
         raise
     return None
 
@@ -206,12 +182,3 @@ def _tail(log: Path) -> str:
     if not text:
         return "It printed nothing."
     return "It printed: " + ("…" + text[-_TAIL:] if len(text) > _TAIL else text)
-
-
-def _status(code: int) -> str:
-    if code >= 0:
-        return f"exit status {code}"
-    try:
-        return f"killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"killed by signal {-code}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
+import shutil
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -58,16 +58,27 @@ class Household:
         return found
 
 
-@pytest.fixture
-async def household(tmp_path: Path) -> AsyncIterator[Household]:
+@pytest.fixture(scope="session")
+def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ModelThread, Path]]:
+    """A model, and a backend folder that knows it, to be copied: connecting takes two seconds."""
     if not LETTA.exists():
         pytest.skip("the real server is not installed (pip install 'letta-tui[server]')")
+    folder = tmp_path_factory.mktemp("furnished")
+    (folder / "home").mkdir()
+    model = ModelThread(folder / "model.jsonl")
+    model.start()
+    connect_model(isolated_env(folder), model.url, folder)
+    yield model, folder / "backend"
+    model.stop()
+
+
+@pytest.fixture
+async def household(tmp_path: Path, furnished: tuple[ModelThread, Path]) -> AsyncIterator[Household]:
+    model, backend = furnished
     for name in ("home", "work", "state", "run"):
         (tmp_path / name).mkdir()
-    model = ModelThread(tmp_path / "model.jsonl")
-    model.start()
+    shutil.copytree(backend, tmp_path / "backend")
     env = isolated_env(tmp_path)
-    await asyncio.to_thread(connect_model, env, model.url, tmp_path / "work")
     home = Household(
         folder=tmp_path,
         paths=KeeperPaths(tmp_path / "state", tmp_path / "run"),
@@ -86,4 +97,3 @@ async def household(tmp_path: Path) -> AsyncIterator[Household]:
             await handle.close()
         for process in home.ours():
             os.kill(process.pid, signal.SIGKILL)
-        model.stop()

@@ -22,6 +22,10 @@ async def noted(window: KeeperHandle, kind: str, conversation: str) -> bool:
     return any(e.kind == kind for e in await window.ends_since(0, conversation_id=conversation))
 
 
+async def busy(window: KeeperHandle, agent: str, conversation: str) -> bool:
+    return (agent, conversation) in (await window.status()).busy
+
+
 async def held(window: KeeperHandle, agent: str, conversation: str) -> bool:
     return (agent, conversation) in (await window.status()).holds
 
@@ -104,7 +108,7 @@ async def test_a_killed_keeper_is_replaced_and_its_server_adopted(household: Hou
         assert (after.url, after.life) == (before.url, before.life)
         # It held the conversation again by itself, so the other client may go as well.
         await until(lambda: held(second, agent, conversation))
-        assert (agent, conversation) in (await second.status()).busy
+        await until(lambda: busy(second, agent, conversation))
         socket.cut()
     await until(lambda: noted(second, "turn", conversation))
     (end,) = await second.ends_since(0, agent, conversation)
@@ -123,11 +127,12 @@ async def test_a_killed_server_is_noted_and_started_anew_on_demand(household: Ho
         await socket.say(agent, conversation, "[[words 100 rate=10]]")
         status = await window.status()
         assert status.server_pid is not None
+        await until(lambda: busy(window, agent, conversation))
         os.kill(status.server_pid, signal.SIGKILL)
         await until(lambda: "server stopped" in news)
     ends = await window.ends_since(0, agent, conversation)
     assert [e.kind for e in ends] == ["server"]
-    assert "SIGKILL" in ends[0].words
+    assert "unexpectedly" in ends[0].words
     assert (await window.status()).server == "stopped"
     after = await window.endpoint()
     assert after.life != before.life

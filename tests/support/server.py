@@ -13,6 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -302,7 +303,9 @@ def real_server(folder: Path) -> Iterator[RealServer]:
     try:
         connect_model(server.env, model.url, server.work)
         server.start()
-        server.agent_id = asyncio.run(server.new_agent())
+        # On a thread: whoever asks may have an event loop running.
+        with ThreadPoolExecutor(1) as thread:
+            server.agent_id = thread.submit(asyncio.run, server.new_agent()).result()
         yield server
     finally:
         server.stop()
