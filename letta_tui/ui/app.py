@@ -47,6 +47,7 @@ class LettaTuiApp(App[int]):
         super().__init__(driver_class=driver_class())
         self.port = port
         self.options = options or AppOptions()
+        self.notifications = self.options.notifications
         self.key_time = 0.0
         """When the key that is being handled was read from the terminal (monotonic seconds)."""
         self.window_focused = True
@@ -101,7 +102,7 @@ class LettaTuiApp(App[int]):
             case Attention():
                 from letta_tui.ui.terminal.attention import attract
 
-                attract(self, update, self.options.notifications)
+                attract(self, update, self.notifications)
                 return
         self.chat.apply(update)
         top = self.screen

@@ -13,7 +13,17 @@ from typing import Literal
 
 from textual.binding import Binding
 
-Place = Literal["everywhere", "conversation", "composer", "approval", "queue", "recovery", "list", "details"]
+Place = Literal[
+    "everywhere",
+    "conversation",
+    "composer",
+    "approval",
+    "queue",
+    "recovery",
+    "list",
+    "conversations",
+    "details",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +132,9 @@ KEYS: tuple[Key, ...] = (
     Key("up", "move(-1)", "Previous waiting message", "queue"),
     Key("down", "move(1)", "Next waiting message", "queue"),
     Key("x,delete,backspace", "cancel", "Take the waiting message back", "queue"),
+    # cards with choices
+    Key("up", "choice(-1)", "The message above", "recovery"),
+    Key("down", "choice(1)", "The message below", "recovery"),
     # lists
     Key("enter", "choose", "Open", "list"),
     Key("escape", "leave", "Close without doing anything", "list"),
@@ -129,6 +142,10 @@ KEYS: tuple[Key, ...] = (
     Key("down", "move(1)", "Down", "list"),
     Key("pageup", "move(-10)", "Ten up", "list"),
     Key("pagedown", "move(10)", "Ten down", "list"),
+    Key("tab", "more", "What else can be done with the conversation", "conversations"),
+    Key("ctrl+n", "new", "A new conversation", "conversations"),
+    Key("ctrl+o", "archived", "Show the archived ones, or no longer", "conversations"),
+    Key("escape", "leave", "Back", "details"),
 )
 
 _NAMES = {

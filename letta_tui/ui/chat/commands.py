@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from letta_tui.seam.intents import (
     ForgetConversation,
@@ -14,11 +14,16 @@ from letta_tui.seam.intents import (
     SetMode,
     SetModel,
 )
-from letta_tui.seam.updates import Update
 from letta_tui.ui.chat.slash import Command
+from letta_tui.ui.safe import one_line
 
 if TYPE_CHECKING:
     from letta_tui.ui.chat.screen import ChatScreen
+
+Mode = Literal["standard", "acceptEdits", "unrestricted", "strict"]
+Manage = Literal["rename", "archive", "unarchive", "fork", "compact", "delete"]
+
+_UNRESTRICTED = "Every command and every change then runs at once, without a question, with your rights."
 
 
 class Commands:
@@ -26,15 +31,238 @@ class Commands:
 
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
+        self._port = screen.port
 
     def run(self, command: Command, argument: str) -> None:
         getattr(self, f"command_{command.action}")(argument)
 
-    def apply(self, update: Update) -> None:
-        """Updates for lists: the list on top takes them itself; without one nobody waits for them."""
-        return
+    # -- conversations
 
-    def open_setup(self, reason: str) -> None:
+    def command_new(self, argument: str) -> None:
+        self._screen.save_draft()
+        self._port.send(NewConversation())
+
+    def command_conversations(self, argument: str) -> None:
+        self._conversations_of(None)
+
+    def _conversations_of(self, only_agent: str | None) -> None:
+        from letta_tui.ui.dialogs.lists import NEW, ConversationPicker, manage_picker
+
+        picker = ConversationPicker(self._port, self._screen.options.clock, only_agent)
+
+        def chosen(what: str | None) -> None:
+            if what is None:
+                return
+            if what == NEW:
+                self._screen.save_draft()
+                self._port.send(NewConversation(only_agent))
+            elif what.startswith("manage "):
+                _, agent, conversation = what.split(" ", 2)
+                title = picker.title_of(conversation)
+                self._screen.app.push_screen(
+                    manage_picker(title, picker.is_archived(conversation)),
+                    lambda action: self._manage(action, agent, conversation, title),
+                )
+            else:
+                agent, conversation = what.split(" ", 1)
+                self._open(agent, conversation)
+
+        self._screen.app.push_screen(picker, chosen)
+
+    def _open(self, agent: str, conversation: str) -> None:
+        self._screen.save_draft()
+        self._port.send(OpenConversation(agent, conversation))
+
+    def _manage(self, action: str | None, agent: str, conversation: str, title: str) -> None:
+        if action == "open":
+            self._open(agent, conversation)
+        elif action == "rename":
+            self._rename(agent, conversation, title)
+        elif action == "forget":
+            self._forget(agent, conversation, title)
+        elif action == "delete":
+            self._sure(
+                f"Delete “{one_line(title, 50)}”?",
+                "The server deletes the conversation with everything in it. This cannot be taken back.",
+                "Delete it",
+                lambda: self._port.send(ManageConversation(agent, conversation, "delete")),
+            )
+        elif action in ("archive", "unarchive", "fork", "compact"):
+            self._port.send(ManageConversation(agent, conversation, action))  # type: ignore[arg-type]
+
+    def _rename(self, agent: str, conversation: str, title: str) -> None:
+        from letta_tui.ui.dialogs.picker import Ask
+
+        def named(text: str | None) -> None:
+            if text:
+                self._port.send(ManageConversation(agent, conversation, "rename", text))
+
+        self._screen.app.push_screen(Ask("A title for this conversation", title), named)
+
+    def _sure(self, title: str, words: str, yes: str, then: object) -> None:
+        from letta_tui.ui.dialogs.lists import confirm
+
+        def answered(answer: str | None) -> None:
+            if answer == "yes" and callable(then):
+                then()
+
+        self._screen.app.push_screen(confirm(title, words, yes), answered)
+
+    def _here(self) -> tuple[str, str] | None:
+        status = self._screen.status
+        if not status.conversation_id:
+            self._screen.say("There is no conversation open yet.", "warning")
+            return None
+        return status.agent_id, status.conversation_id
+
+    def command_rename(self, argument: str) -> None:
+        if (here := self._here()) is None:
+            return
+        if argument:
+            self._port.send(ManageConversation(*here, "rename", argument))
+        else:
+            self._rename(*here, self._screen.status.conversation_title)
+
+    def command_fork(self, argument: str) -> None:
+        if (here := self._here()) is not None:
+            self._port.send(ManageConversation(*here, "fork"))
+
+    def command_compact(self, argument: str) -> None:
+        if (here := self._here()) is not None:
+            self._port.send(ManageConversation(*here, "compact"))
+
+    # -- agents, models, circumstances
+
+    def command_agents(self, argument: str) -> None:
+        from letta_tui.ui.dialogs.lists import NEW, AgentPicker
+
+        def chosen(agent: str | None) -> None:
+            if agent == NEW:
+                self.open_setup("", step="model")
+            elif agent:
+                self._conversations_of(agent)
+
+        self._screen.app.push_screen(AgentPicker(self._port), chosen)
+
+    def command_model(self, argument: str) -> None:
+        if argument:
+            self._port.send(SetModel(argument))
+            return
+        from letta_tui.ui.dialogs.lists import ModelPicker
+
+        def chosen(handle: str | None) -> None:
+            if handle:
+                self._port.send(SetModel(handle))
+
+        self._screen.app.push_screen(ModelPicker(self._port, self._screen.status.model), chosen)
+
+    def command_mode(self, argument: str) -> None:
+        if argument:
+            named = {m.lower(): m for m in get_args(Mode)}.get(argument.lower())
+            if named is None:
+                self._screen.say(f"There is no mode of that name: {', '.join(get_args(Mode))}.", "warning")
+                return
+            self._set_mode(named)
+            return
+        from letta_tui.ui.dialogs.lists import mode_picker
+
+        self._screen.app.push_screen(mode_picker(self._screen.status.mode), self._set_mode)
+
+    def _set_mode(self, mode: str | None) -> None:
+        if mode is None or mode == self._screen.status.mode:
+            return
+        if mode == "unrestricted":
+            self._sure("Ask for nothing?", _UNRESTRICTED, "Run everything without asking",
+                       lambda: self._port.send(SetMode("unrestricted")))  # fmt: skip
+            return
+        self._port.send(SetMode(mode))  # type: ignore[arg-type]
+
+    def command_cwd(self, argument: str) -> None:
+        if argument:
+            self._port.send(SetCwd(argument))
+            return
+        from letta_tui.ui.dialogs.picker import Ask
+
+        def named(path: str | None) -> None:
+            if path:
+                self._port.send(SetCwd(path))
+
+        self._screen.app.push_screen(Ask("The folder the agent works in", self._screen.status.cwd), named)
+
+    def command_setup(self, argument: str) -> None:
+        self.open_setup("")
+
+    def open_setup(self, reason: str, step: str = "provider") -> None:
         from letta_tui.ui.dialogs.setup import SetupScreen
 
-        self._screen.app.push_screen(SetupScreen(self._screen.port, reason))
+        self._screen.app.push_screen(SetupScreen(self._port, reason, step))
+
+    # -- this window
+
+    def command_find(self, argument: str) -> None:
+        self._screen.find_bar.open(argument)
+
+    def command_copy(self, argument: str) -> None:
+        text, what = self._screen.transcript.copy_text()
+        if not text:
+            answers = [r for r in self._screen.transcript.rows if r.kind == "assistant" and r.text]
+            text, what = (answers[-1].text, "message") if answers else ("", "")
+        self._screen.copy(text, what)
+
+    def command_notifications(self, argument: str) -> None:
+        if argument not in ("on", "bell", "off"):
+            self._screen.say("/notifications on, bell or off.", "warning")
+            return
+        self._screen.letta.notifications = argument  # type: ignore[assignment]
+        words = {"on": "bell and notification", "bell": "the bell only", "off": "none"}[argument]
+        self._screen.say(f"Notifications of this window while it is not looked at: {words}.")
+
+    def command_theme(self, argument: str) -> None:
+        app = self._screen.letta
+        if argument not in ("dark", "light", ""):
+            self._screen.say("/theme dark or light.", "warning")
+            return
+        dark = argument == "dark" if argument else app.theme != "letta-dark"
+        app.theme = "letta-dark" if dark else "letta-light"
+
+    def command_help(self, argument: str) -> None:
+        self._screen.letta.action_help()
+
+    def command_quit(self, argument: str) -> None:
+        self._screen.run_worker(self._screen.letta.action_quit())
+
+    # -- erasing
+
+    def command_redact(self, argument: str) -> None:
+        from letta_tui.ui.dialogs.picker import Item, Picker
+
+        rows = [r for r in self._screen.transcript.rows if r.client_message_id and r.delivery != "redacted"]
+        known = {r.client_message_id: r.text for r in rows}
+        known.update({s.client_message_id: s.text for s in self._screen.sends})
+        items = tuple(Item(key or "", one_line(text, 60)) for key, text in reversed(list(known.items())))
+        if not items:
+            self._screen.say("There is no message of yours here to redact.", "warning")
+            return
+
+        def chosen(message_id: str | None) -> None:
+            if message_id:
+                self._sure(
+                    "Erase the text of this message?",
+                    "It is erased from this computer's records, caches and drafts. The server keeps its copy.",
+                    "Erase it here",
+                    lambda: self._port.send(Redact(message_id)),
+                )
+
+        self._screen.app.push_screen(Picker("Which message?", items), chosen)
+
+    def command_forget(self, argument: str) -> None:
+        if (here := self._here()) is not None:
+            self._forget(*here, self._screen.status.conversation_title)
+
+    def _forget(self, agent: str, conversation: str, title: str) -> None:
+        self._sure(
+            f"Forget “{one_line(title, 50) or 'this conversation'}” here?",
+            "What this program stored about it is erased. The server's copy is not touched.",
+            "Forget it",
+            lambda: self._port.send(ForgetConversation(agent, conversation)),
+        )

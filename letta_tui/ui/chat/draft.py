@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from textual import events
-from textual.document._edit import Edit
 from textual.document._document import EditResult
+from textual.document._edit import Edit
 from textual.widgets import TextArea
 
 from letta_tui.ui.keys import bindings

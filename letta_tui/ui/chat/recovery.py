@@ -14,24 +14,11 @@ from textual.widgets import Static
 
 from letta_tui.seam.state import Action, Choice, QuestionView, RecoveryView, SendView
 from letta_tui.ui.chat.painted import Painted
+from letta_tui.ui.keys import bindings
 from letta_tui.ui.safe import one_line, safe
+from letta_tui.ui.transcript.glyphs import DELIVERY
 
-GLYPHS = {
-    "prepared": ("○", "$quiet"),
-    "unconfirmed": ("◌", "$warning"),
-    "accepted": ("◔", "$primary"),
-    "queued": ("⋯", "$primary"),
-    "started": ("▸", "$primary"),
-    "delivered": ("✓", "$success"),
-    "rejected": ("✗", "$error"),
-    "cancelled": ("⊘", "$quiet"),
-    "failed": ("✗", "$error"),
-    "vanished": ("?", "$warning"),
-    "unknown": ("?", "$warning"),
-    "superseded": ("↻", "$quiet"),
-    "discarded": ("–", "$quiet"),
-    "redacted": ("▪", "$quiet"),
-}
+_COLOURS = {"pending": "$warning", "quiet": "$quiet", "bad": "$error", "good": "$success"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +37,8 @@ class ChoiceCard(Vertical, can_focus=True):
     ``choose(id, action)`` is called once per entry; a choice with a risk is asked about first, and only
     Enter says yes.
     """
+
+    BINDINGS = bindings("recovery")
 
     DEFAULT_CSS = """
     ChoiceCard {
@@ -148,6 +137,11 @@ class ChoiceCard(Vertical, can_focus=True):
         more = [("↑↓", "bold $primary"), (" another one   ", "$quiet")] if len(self._entries) > 1 else []
         return Content.assemble(*more, ("Esc", "bold $primary"), (" later", "$quiet"))
 
+    def action_choice(self, by: int) -> None:
+        self._asking = None
+        self._at = max(0, min(len(self._entries) - 1, self._at + by))
+        self._draw()
+
     def on_focus(self) -> None:
         self._draw()
 
@@ -157,13 +151,6 @@ class ChoiceCard(Vertical, can_focus=True):
 
     def on_key(self, event: events.Key) -> None:
         entry = self._entry
-        if event.key in ("up", "down"):
-            event.stop()
-            self._asking = None
-            step = -1 if event.key == "up" else 1
-            self._at = max(0, min(len(self._entries) - 1, self._at + step))
-            self._draw()
-            return
         if event.key == "escape" and self._asking is not None:
             event.stop()
             event.prevent_default()
@@ -217,7 +204,8 @@ class RecoveryCard(ChoiceCard):
 
     @staticmethod
     def _entry_of(send: SendView, checking: bool) -> Entry:
-        glyph, colour = GLYPHS[send.delivery]
+        glyph, _, _, style = DELIVERY[send.delivery]
+        colour = _COLOURS.get(style, "$foreground")
         first = Content.assemble(
             (f"{glyph} ", colour),
             (one_line(send.word, 40), f"bold {colour}"),

@@ -23,7 +23,7 @@ from letta_tui.seam.intents import (
     SaveDraft,
     Submit,
 )
-from letta_tui.seam.state import ApprovalView, ConnectionView, SendView, StatusView
+from letta_tui.seam.state import ConnectionView, SendView, StatusView
 from letta_tui.seam.updates import (
     ApprovalsChanged,
     ConnectionChanged,
@@ -61,12 +61,12 @@ class ChatScreen(Screen[object]):
     BINDINGS = bindings("conversation")
     AUTO_FOCUS = "#draft"
 
-    CSS = """
+    DEFAULT_CSS = """
     ChatScreen {
         layout: vertical;
         & #body { height: 1fr; min-height: 3; }
         & TranscriptView { height: 1fr; padding: 0 1; }
-        & .empty TranscriptView { display: none; }
+        & #body.empty TranscriptView { display: none; }
         & #body.empty Welcome { display: block; }
     }
     """
@@ -161,7 +161,7 @@ class ChatScreen(Screen[object]):
             case Notice(text, level):
                 self.say(text, level)
             case _:
-                self.commands.apply(update)
+                pass  # lists: the list on top of this screen takes them itself
 
     def _transcript(self, update: TranscriptChanged | TextAppended) -> None:
         self.transcript.apply(update)
@@ -287,11 +287,6 @@ class ChatScreen(Screen[object]):
         if (approval := self.approvals.current) is not None:
             self.app.push_screen(DetailsScreen(approval))
 
-    def details_of(self, approval: ApprovalView) -> None:
-        from letta_tui.ui.dialogs.details import DetailsScreen
-
-        self.app.push_screen(DetailsScreen(approval))
-
     def _cards(self) -> list[Widget]:
         cards: list[Widget] = [self.approvals, self.question, self.recovery]
         return [c for c in cards if c.display]
@@ -349,10 +344,6 @@ class ChatScreen(Screen[object]):
         elif self.composer.draft.selected_text:
             self.composer.draft.move_cursor(self.composer.draft.cursor_location)
 
-    def card_gone(self) -> None:
-        """A card that had the focus is no more."""
-        self.composer.draft.focus()
-
     def action_page(self, by: int) -> None:
         if by < 0:
             self.transcript.scroll_page_up(animate=False)
@@ -388,6 +379,12 @@ class ChatScreen(Screen[object]):
         self.composer.draft.focus()
 
     # -- messages of the parts
+
+    def on_approval_dock_gone(self) -> None:
+        self.composer.draft.focus()
+
+    def on_choice_card_gone(self) -> None:
+        self.composer.draft.focus()
 
     def on_transcript_view_near_top(self) -> None:
         self.port.send(LoadOlder())

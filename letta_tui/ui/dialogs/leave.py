@@ -1,0 +1,29 @@
+"""Leaving while a turn is running."""
+
+from __future__ import annotations
+
+from letta_tui.ui.dialogs.picker import Item, Picker
+
+
+class LeaveDialog(Picker):
+    """Returns "keep", "stop" or None (stay)."""
+
+    def __init__(self, held: bool) -> None:
+        if held:
+            keep = Item("keep", "Leave it running", "it goes on without this window")
+        else:
+            keep = Item(
+                "keep", "Leave now", "nothing holds the turn: the server may cancel it", style="$warning"
+            )
+        super().__init__(
+            "A turn is running",
+            (
+                keep,
+                Item("stop", "Stop it, then leave", "waits for its end"),
+                Item("", "Stay here"),
+            ),
+            searchable=False,
+        )
+
+    def chosen(self, item_id: str) -> None:
+        self.dismiss(item_id or None)

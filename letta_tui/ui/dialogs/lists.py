@@ -1,0 +1,183 @@
+"""The lists of conversations, agents, models and modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.timer import Timer
+from textual.widgets import Input
+
+from letta_tui.seam.channel import WorkerPort
+from letta_tui.seam.intents import ListAgents, ListConversations, ListModels
+from letta_tui.seam.state import ConversationItem
+from letta_tui.seam.updates import AgentsListed, ConversationsListed, ModelsListed, Update
+from letta_tui.ui.dialogs.picker import Item, Picker
+from letta_tui.ui.keys import bindings
+from letta_tui.ui.safe import ago, one_line
+
+NEW = "\x00new"
+
+
+class ConversationPicker(Picker):
+    """Returns "agent conversation", :data:`NEW`, or "manage agent conversation"."""
+
+    BINDINGS = bindings("conversations")
+
+    def __init__(self, port: WorkerPort, clock: Callable[[], float], agent_id: str | None = None) -> None:
+        super().__init__("Conversations", loading="Asking the server…")
+        self._agent_id = agent_id
+        self._port = port
+        self._clock = clock
+        self._archived = False
+        self._found: tuple[ConversationItem, ...] = ()
+        self._asked = ""
+        self._timer: Timer | None = None
+
+    def foot_words(self) -> str:
+        return "Enter open · Tab more · Ctrl+N new · Ctrl+O archived · Esc back"
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._ask()
+
+    def _ask(self) -> None:
+        self._asked = self.query_one("#filter", Input).value.strip()
+        self._port.send(ListConversations(self._agent_id, self._asked, self._archived))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        super().on_input_changed(event)
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(0.25, self._ask_if_new)
+
+    def _ask_if_new(self) -> None:
+        if self.query_one("#filter", Input).value.strip() != self._asked:
+            self._ask()
+
+    def apply_update(self, update: Update) -> None:
+        if isinstance(update, ConversationsListed):
+            self.words(update.error)
+            self._found = update.items
+            items = tuple(self._item(i) for i in update.items)
+            self.fill(items, empty="There are none here." if not items else "")
+
+    def _item(self, each: ConversationItem) -> Item:
+        notes = [each.agent_name]
+        if each.updated is not None:
+            notes.append(ago(self._clock() - each.updated))
+        if each.open_sends:
+            notes.append(f"{each.open_sends} not settled")
+        if each.note:
+            notes.append(each.note)
+        if each.archived and each.note != "archived":
+            notes.append("archived")
+        return Item(
+            f"{each.agent_id} {each.conversation_id}",
+            each.title or each.conversation_id,
+            " · ".join(n for n in notes if n),
+            mark="▸" if each.current else "!" if each.note == "approval waiting" else " ",
+        )
+
+    def action_new(self) -> None:
+        self.dismiss(NEW)
+
+    def action_more(self) -> None:
+        if (item_id := self.highlighted_id) is not None:
+            self.dismiss(f"manage {item_id}")
+
+    def action_archived(self) -> None:
+        self._archived = not self._archived
+        self._ask()
+
+    def title_of(self, conversation_id: str) -> str:
+        found = next((i for i in self._found if i.conversation_id == conversation_id), None)
+        return found.title or conversation_id if found else conversation_id
+
+    def is_archived(self, conversation_id: str) -> bool:
+        return any(i.archived for i in self._found if i.conversation_id == conversation_id)
+
+
+def manage_picker(title: str, archived: bool) -> Picker:
+    """What can be done with a conversation."""
+    return Picker(
+        f"“{one_line(title, 60)}”",
+        (
+            Item("open", "Open"),
+            Item("rename", "Rename"),
+            Item("unarchive", "Take out of the archive")
+            if archived
+            else Item("archive", "Archive", "it can be found again with Ctrl+O"),
+            Item("fork", "Fork", "a copy to go on with; this one stays as it is"),
+            Item("compact", "Compact", "the server summarises the older part"),
+            Item("forget", "Forget here", "erases what this computer stored; the server keeps its copy"),
+            Item("delete", "Delete", "on the server, for good", style="$error"),
+        ),
+        searchable=False,
+    )
+
+
+def confirm(title: str, words: str, yes: str) -> Picker:
+    """A question whose harmless answer comes first; returns "yes" for the other one."""
+    return Picker(
+        title, (Item("no", "No, keep it"), Item("yes", yes, style="$error")), words=words, searchable=False
+    )
+
+
+class AgentPicker(Picker):
+    """Returns an agent's id or :data:`NEW`."""
+
+    def __init__(self, port: WorkerPort) -> None:
+        super().__init__("Agents", loading="Asking the server…")
+        self._port = port
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._port.send(ListAgents())
+
+    def apply_update(self, update: Update) -> None:
+        if isinstance(update, AgentsListed):
+            self.words(update.error)
+            known = tuple(
+                Item(a.agent_id, a.name or a.agent_id, a.model, mark="▸" if a.current else " ")
+                for a in update.items
+            )
+            self.fill((*known, Item(NEW, "A new agent…", mark="+")))
+
+
+class ModelPicker(Picker):
+    """Returns a model's handle."""
+
+    def __init__(self, port: WorkerPort, current: str = "", title: str = "Models") -> None:
+        super().__init__(title, loading="Asking the server…", chosen=current)
+        self._port = port
+        self._current = current
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._port.send(ListModels())
+
+    def apply_update(self, update: Update) -> None:
+        if isinstance(update, ModelsListed):
+            self.words(update.error)
+            self.fill(
+                tuple(
+                    Item(m.handle, m.label or m.handle, m.handle if m.label and m.label != m.handle else "",
+                         mark="▸" if m.handle == self._current else " ")
+                    for m in update.items
+                ),
+                empty="" if update.items else "The server knows no models: /setup connects a provider.",
+            )  # fmt: skip
+
+
+def mode_picker(current: str) -> Picker:
+    return Picker(
+        "What runs without being asked",
+        (
+            Item("standard", "Ask first", "reading is free, the rest is asked about"),
+            Item("acceptEdits", "Edit without asking", "files are changed without a question"),
+            Item("strict", "Ask for everything"),
+            Item("unrestricted", "Ask for nothing", "every command runs at once", style="$error"),
+        ),
+        searchable=False,
+        chosen=current,
+    )

@@ -1,0 +1,204 @@
+"""A list to choose from, with a line to search in it. Every other list is made of this one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from letta_tui.ui.keys import bindings
+from letta_tui.ui.safe import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """``id`` is what is returned; ``note`` stands behind the label, ``mark`` in front of it."""
+
+    id: str
+    label: str
+    note: str = ""
+    mark: str = ""
+    style: str = ""
+
+
+class Picker(ModalScreen[str | None]):
+    """Returns the id of the chosen item, or None when it was left."""
+
+    BINDINGS = bindings("list")
+    AUTO_FOCUS = ""
+
+    DEFAULT_CSS = """
+    Picker {
+        align: center middle; background: $background 60%;
+        & #box { width: 90%; max-width: 88; height: auto; max-height: 90%; border: round $border;
+                 background: $surface; padding: 0 1; }
+        & #title { text-style: bold; height: auto; }
+        & #words { color: $quiet; height: auto; display: none; }
+        & #words.-shown { display: block; }
+        & #filter { border: none; height: 1; background: $panel; padding: 0 1; margin: 0 0;
+                    &:focus { border: none; background: $panel; } }
+        & OptionList { height: auto; max-height: 100%; border: none; background: $surface; padding: 0;
+                       margin: 1 0 0 0;
+                       &:focus { border: none; background: $surface; }
+                       & > .option-list--option { padding: 0 1; }
+                       & > .option-list--option-highlighted { background: $panel; color: $foreground;
+                                                              text-style: bold; } }
+        & #foot { color: $quiet; height: auto; margin: 1 0 0 0; }
+    }
+    """
+
+    def __init__(
+        self,
+        title: str,
+        items: tuple[Item, ...] = (),
+        *,
+        words: str = "",
+        searchable: bool = True,
+        chosen: str = "",
+        loading: str = "",
+        foot: str = "",
+    ) -> None:
+        super().__init__()
+        self._title = title
+        self._words = words
+        self._items = items
+        self._searchable = searchable
+        self._chosen = chosen
+        self._loading = loading
+        self._foot = foot
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="box"):
+            yield Static(Content(one_line(self._title)), id="title")
+            yield Static(Content(self._words), id="words", classes="-shown" if self._words else "")
+            if self._searchable:
+                yield Input(placeholder="type to search", id="filter", compact=True)
+            yield OptionList(id="options")
+            yield Static(Content(self.foot_words()), id="foot")
+
+    def foot_words(self) -> str:
+        return self._foot or "Enter choose · Esc back"
+
+    def on_mount(self) -> None:
+        self.query_one(Input if self._searchable else OptionList).focus()
+        self.fill(self._items)
+
+    @property
+    def options(self) -> OptionList:
+        return self.query_one("#options", OptionList)
+
+    @property
+    def highlighted_id(self) -> str | None:
+        at = self.options.highlighted
+        return None if at is None else self.options.get_option_at_index(at).id
+
+    def words(self, words: str) -> None:
+        """A sentence under the title: an error, or what is being waited for."""
+        line = self.query_one("#words", Static)
+        line.update(Content(one_line(words, 400)))
+        line.set_class(bool(words), "-shown")
+
+    def fill(self, items: tuple[Item, ...], empty: str = "") -> None:
+        """Show ``items``, keeping the highlighted one highlighted."""
+        keep = self.highlighted_id or self._chosen
+        self._items = items
+        query = self.query_one("#filter", Input).value.casefold() if self._searchable else ""
+        found = [i for i in items if query in f"{i.label} {i.note}".casefold()]
+        options = self.options
+        options.clear_options()
+        if not items and self._loading and not empty:
+            options.add_option(Option(Content.styled(self._loading, "$quiet"), disabled=True))
+        elif not found:
+            options.add_option(
+                Option(Content.styled(empty or "Nothing is called that.", "$quiet"), disabled=True)
+            )
+        options.add_options([Option(self._prompt(i), id=i.id) for i in found])
+        places = {i.id: n for n, i in enumerate(found)}
+        if found:
+            options.highlighted = places.get(keep, 0)
+
+    def _prompt(self, item: Item) -> Content:
+        return Content.assemble(
+            (f"{item.mark} " if item.mark else "", "$accent"),
+            (one_line(item.label, 60), item.style),
+            (f"  {one_line(item.note, 60)}" if item.note else "", "$quiet"),
+        )
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.fill(self._items)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_choose()
+
+    def on_key(self, event: events.Key) -> None:
+        # The field has the focus; the list is moved from there.
+        if event.key in ("up", "down") and self._searchable:
+            event.stop()
+            event.prevent_default()
+            self.action_move(-1 if event.key == "up" else 1)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        if event.option.id is not None:
+            self.chosen(event.option.id)
+
+    def action_move(self, by: int) -> None:
+        options = self.options
+        last = options.option_count - 1
+        if last >= 0:
+            options.highlighted = max(0, min(last, (options.highlighted or 0) + by))
+
+    def action_choose(self) -> None:
+        if (item_id := self.highlighted_id) is not None:
+            self.chosen(item_id)
+
+    def chosen(self, item_id: str) -> None:
+        """An item was chosen; lists with more to ask override this."""
+        self.dismiss(item_id)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+class Ask(ModalScreen[str | None]):
+    """One line of text; None when it was left."""
+
+    BINDINGS = [b for b in bindings("list") if b.action == "leave"]
+
+    DEFAULT_CSS = """
+    Ask {
+        align: center middle; background: $background 60%;
+        & #box { width: 80%; max-width: 70; height: auto; border: round $border; background: $surface;
+                 padding: 0 1; }
+        & #title { text-style: bold; }
+        & Input { border: none; height: 1; background: $panel; padding: 0 1; margin: 1 0;
+                  &:focus { border: none; background: $panel; } }
+        & #foot { color: $quiet; }
+    }
+    """
+
+    def __init__(self, title: str, value: str = "") -> None:
+        super().__init__()
+        self._title = title
+        self._value = value
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="box"):
+            yield Static(Content(one_line(self._title)), id="title")
+            yield Input(self._value, compact=True)
+            yield Static(Content("Enter keeps it · Esc back"), id="foot")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(event.value.strip() or None)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)

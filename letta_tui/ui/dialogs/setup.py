@@ -1,0 +1,305 @@
+"""The first run: connect a provider, choose a model, name an agent. One plain page per step."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from letta_tui.seam.channel import WorkerPort
+from letta_tui.seam.intents import ConnectProvider, CreateAgent, ListModels, ListProviders
+from letta_tui.seam.state import ModelItem, ProviderItem
+from letta_tui.seam.updates import ModelsListed, ProviderConnected, ProvidersListed, StatusChanged, Update
+from letta_tui.ui.dialogs.picker import Item
+from letta_tui.ui.keys import bindings
+from letta_tui.ui.safe import one_line, safe
+
+CONNECTED = "\x00connected"
+
+
+class ProviderForm(ModalScreen[bool]):
+    """The server's own fields for a provider. Keys are hidden, go to the server and nowhere else."""
+
+    BINDINGS = [b for b in bindings("list") if b.action == "leave"]
+
+    DEFAULT_CSS = """
+    ProviderForm {
+        align: center middle; background: $background 60%;
+        & #box { width: 90%; max-width: 76; height: auto; max-height: 95%; border: round $border;
+                 background: $surface; padding: 0 1; }
+        & #title { text-style: bold; height: auto; }
+        & #about { color: $quiet; height: auto; }
+        & .label { height: 1; margin: 1 0 0 0; }
+        & Input { border: none; height: 1; background: $panel; padding: 0 1;
+                  &:focus { border: none; background: $panel; } }
+        & #result { height: auto; margin: 1 0 0 0; }
+        & #foot { color: $quiet; }
+    }
+    """
+
+    def __init__(self, port: WorkerPort, provider: ProviderItem) -> None:
+        super().__init__()
+        self._port = port
+        self._provider = provider
+        self._busy = False
+
+    def compose(self) -> ComposeResult:
+        provider = self._provider
+        with VerticalScroll(id="box", can_focus=False):
+            yield Static(Content(one_line(provider.label)), id="title")
+            about = safe(provider.description)
+            secret = any(f.secret for f in provider.fields)
+            note = "Keys are handed to the server; this program stores none." if secret else ""
+            yield Static(Content("\n".join(t for t in (about, note) if t)), id="about")
+            for number, field in enumerate(provider.fields):
+                label = one_line(field.label) + ("" if field.required else " (may be left empty)")
+                yield Static(Content(label), classes="label")
+                yield Input(
+                    field.default,
+                    placeholder=one_line(field.placeholder),
+                    password=field.secret,
+                    id=f"field-{number}",
+                    compact=True,
+                )
+            yield Static("", id="result", markup=False)
+            yield Static(Content("Enter next, at the last one connect · Tab moves · Esc back"), id="foot")
+
+    def on_mount(self) -> None:
+        inputs = self.query(Input)
+        if inputs:
+            inputs.first().focus()
+        else:
+            self._connect()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        inputs = list(self.query(Input))
+        at = inputs.index(event.input)
+        if at + 1 < len(inputs):
+            inputs[at + 1].focus()
+        else:
+            self._connect()
+
+    def _connect(self) -> None:
+        if self._busy:
+            return
+        inputs = list(self.query(Input))
+        for field, each in zip(self._provider.fields, inputs, strict=True):
+            if field.required and not each.value.strip():
+                self._say(f"“{one_line(field.label)}” is needed.", "$warning")
+                each.focus()
+                return
+        self._busy = True
+        self._say("Asking the server to connect…", "$quiet")
+        values = tuple(
+            (f.name, i.value.strip()) for f, i in zip(self._provider.fields, inputs, strict=True) if i.value
+        )
+        self._port.send(ConnectProvider(self._provider.provider_id, self._provider.auth_method_id, values))
+
+    def _say(self, words: str, colour: str) -> None:
+        self.query_one("#result", Static).update(Content.styled(safe(words), colour))
+
+    def apply_update(self, update: Update) -> None:
+        if isinstance(update, ProviderConnected) and update.provider_id == self._provider.provider_id:
+            self._busy = False
+            if update.ok:
+                self.dismiss(True)
+            else:
+                self._say(update.error or "The server could not connect to it.", "$error")
+
+    def action_leave(self) -> None:
+        self.dismiss(False)
+
+
+class SetupScreen(ModalScreen[None]):
+    """Three steps, each a list or a line; Esc goes one back. ``step``: where to begin."""
+
+    BINDINGS = [b for b in bindings("list") if b.action in ("leave", "choose", "move(-1)", "move(1)")]
+
+    DEFAULT_CSS = """
+    SetupScreen {
+        background: $background; layout: vertical; padding: 1 3;
+        & #setup-title { text-style: bold; height: auto; }
+        & #setup-steps { height: auto; margin: 0 0 1 0; }
+        & #setup-reason { height: auto; color: $warning; }
+        & #setup-words { height: auto; color: $quiet; }
+        & #setup-list { height: 1fr; }
+        & #setup-lines { height: auto; }
+        & Input { border: none; height: 1; background: $panel; padding: 0 1; max-width: 60; display: none;
+                  &:focus { border: none; background: $panel; } }
+        & #setup-foot { height: 1; color: $quiet; }
+    }
+    """
+
+    def __init__(self, port: WorkerPort, reason: str, step: str = "provider") -> None:
+        super().__init__()
+        self._port = port
+        self._reason = reason
+        self._step = step
+        self._providers: tuple[ProviderItem, ...] | None = None
+        self._models: tuple[ModelItem, ...] | None = None
+        self._error = ""
+        self._model = ""
+        self._at = 0
+        self._creating = False
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content("Before the first conversation"), id="setup-title")
+        yield Static("", id="setup-steps", markup=False)
+        yield Static(Content(safe(self._reason)), id="setup-reason")
+        yield Static("", id="setup-words", markup=False)
+        yield Input("Letta", id="setup-name", compact=True)
+        with VerticalScroll(id="setup-list", can_focus=False), Vertical():
+            yield Static("", id="setup-lines", markup=False)
+        yield Static("", id="setup-foot", markup=False)
+
+    def on_mount(self) -> None:
+        self._enter_step(self._step)
+
+    def _enter_step(self, step: str) -> None:
+        self._step, self._at, self._error, self._creating = step, 0, "", False
+        field = self.query_one("#setup-name", Input)
+        field.display = step == "name"
+        if step == "provider":
+            self._port.send(ListProviders())
+        elif step == "model":
+            self._port.send(ListModels(force=True))
+        else:
+            field.focus()
+        if step != "name":
+            self.set_focus(None)
+        self._draw()
+
+    def _items(self) -> list[Item]:
+        if self._step == "provider":
+            items = [
+                Item(
+                    p.provider_id,
+                    p.label,
+                    "connected" if p.connected else p.description,
+                    "✓" if p.connected else " ",
+                )
+                for p in self._providers or ()
+            ]
+            if any(p.connected for p in self._providers or ()):
+                items.insert(0, Item(CONNECTED, "Go on with what is connected"))
+            return items
+        if self._step == "model":
+            return [
+                Item(m.handle, m.label or m.handle, m.handle if m.label else "") for m in self._models or ()
+            ]
+        return []
+
+    def _draw(self) -> None:
+        steps = [("provider", "1 Provider"), ("model", "2 Model"), ("name", "3 Agent")]
+        parts: list[tuple[str, str]] = []
+        for name, label in steps:
+            parts.append((label + "   ", "bold $primary" if name == self._step else "$quiet"))
+        self.query_one("#setup-steps", Static).update(Content.assemble(*parts))
+        self.query_one("#setup-reason").display = bool(self._reason) and self._step == "provider"
+        words = {
+            "provider": "Where do the model's answers come from? The server names these:",
+            "model": "Which model should the agent use?",
+            "name": "What is the agent called?",
+        }[self._step]
+        loaded = self._providers if self._step == "provider" else self._models
+        items = self._items()
+        lines: list[Content] = []
+        if self._error:
+            lines.append(Content.styled(safe(self._error), "$error"))
+        elif self._step != "name" and loaded is None:
+            lines.append(Content.styled("Asking the server…", "$quiet"))
+        elif self._step != "name" and not items:
+            lines.append(Content.styled("The server names none. Esc goes back.", "$warning"))
+        elif self._step == "name" and self._creating:
+            lines.append(Content.styled("Making the agent…", "$quiet"))
+        room = max(3, self.size.height - 9)
+        first = max(0, min(self._at - room + 1, len(items) - room))
+        for number, item in enumerate(items[first : first + room], first):
+            chosen = number == self._at
+            lines.append(
+                Content.assemble(
+                    ("▸ " if chosen else "  ", "$primary"),
+                    (f"{item.mark} " if item.mark else "", "$success"),
+                    (one_line(item.label, 50), "bold" if chosen else ""),
+                    (f"  {one_line(item.note, 70)}" if item.note else "", "$quiet"),
+                )
+            )
+        self.query_one("#setup-words", Static).update(Content(words))
+        self.query_one("#setup-lines", Static).update(Content("\n").join(lines) if lines else Content(""))
+        back = "Esc closes" if self._step == "provider" else "Esc one back"
+        move = "" if self._step == "name" else "↑↓ choose · "
+        self.query_one("#setup-foot", Static).update(Content(f"{move}Enter goes on · {back} · Ctrl+Q quits"))
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def apply_update(self, update: Update) -> None:
+        if isinstance(update, ProvidersListed):
+            self._providers, error = update.items, update.error
+            if self._step == "provider":
+                self._error = error
+        elif isinstance(update, ModelsListed):
+            self._models, error = update.items, update.error
+            if self._step == "model":
+                self._error = error
+        elif isinstance(update, StatusChanged) and self._creating and update.status.conversation_id:
+            self.dismiss(None)
+            return
+        else:
+            return
+        self._at = min(self._at, max(0, len(self._items()) - 1))
+        self._draw()
+
+    def trouble(self, words: str) -> None:
+        """Making the agent did not work."""
+        self._creating = False
+        self._error = words
+        self._draw()
+
+    def action_move(self, by: int) -> None:
+        self._at = max(0, min(len(self._items()) - 1, self._at + by))
+        self._draw()
+
+    def action_choose(self) -> None:
+        items = self._items()
+        if self._step == "name" or self._at >= len(items):
+            return
+        item_id = items[self._at].id
+        if self._step == "model":
+            self._model = item_id
+            self._enter_step("name")
+        elif item_id == CONNECTED:
+            self._enter_step("model")
+        else:
+            provider = next(p for p in self._providers or () if p.provider_id == item_id)
+            self.app.push_screen(ProviderForm(self._port, provider), self._connected)
+
+    def _connected(self, ok: bool | None) -> None:
+        if ok:
+            self._enter_step("model")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        name = event.value.strip()
+        if self._step == "name" and name and not self._creating:
+            self._creating = True
+            self._error = ""
+            self._port.send(CreateAgent(name, self._model))
+            self._draw()
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key in ("up", "down") and self._step != "name":
+            event.stop()
+            self.action_move(-1 if event.key == "up" else 1)
+
+    def action_leave(self) -> None:
+        if self._step == "name":
+            self._enter_step("model")
+        elif self._step == "model" and self._providers is not None:
+            self._enter_step("provider")
+        else:
+            self.dismiss(None)
