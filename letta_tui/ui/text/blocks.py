@@ -128,6 +128,7 @@ class BlockParser:
 
     def end(self) -> None:
         """No more lines."""
+        self._close_leaf()
         self._close_to(0)
 
     # Containers
@@ -364,7 +365,7 @@ class BlockParser:
         leaf = self.leaf
         assert leaf is not None
         marks, indent = self._fence
-        if re.fullmatch(r" {0,3}" + re.escape(marks[0]) + "{%d,} *" % len(marks), rest):
+        if re.fullmatch(r" {0,3}" + re.escape(marks[0]) + f"{{{len(marks)},}} *", rest):
             self._close_leaf()
             return
         lead = len(rest) - len(rest.lstrip(" "))

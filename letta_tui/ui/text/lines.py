@@ -139,7 +139,7 @@ def slice_spans(spans: Sequence[Span], start: int, end: int) -> list[Span]:
 def wrap_spans(
     spans: Sequence[Span], width: int, prefix: Sequence[Span] = (), hanging: Sequence[Span] = ()
 ) -> list[Line]:
-    """Wrap one line of ``spans`` into ``width`` cells; ``prefix`` leads the first line, ``hanging`` the rest."""
+    """Wrap a line of ``spans`` to ``width`` cells; ``prefix`` leads the first line, ``hanging`` the rest."""
     text = spans[0][0] if len(spans) == 1 else "".join(part for part, _ in spans)
     breaks = wrap_text(text, width - width_of(prefix), width - width_of(hanging))
     if len(breaks) == 1 and breaks[0][:2] == (0, len(text)):
