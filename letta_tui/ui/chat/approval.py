@@ -125,13 +125,13 @@ class ApprovalDock(Vertical, can_focus=True):
         count = f"{item.position} of {item.total}" if item.total > 1 else ""
         head = Content.assemble(
             ("▲ ", "$accent"),
-            (one_line(item.tool_name, 40), "bold $accent"),
-            ("  " + count if count else "", "bold"),
-            ("  ", ""),
+            (one_line(item.tool_name, 40) + "  ", "bold $accent"),
+            (count + "  " if count else "", "bold"),
             (one_line(item.headline, 160), "$foreground"),
         )
         self._head.update(head)
-        room = 12 if self.app.size.height >= 30 else max(3, self.app.size.height // 4)
+        height = self.app.size.height
+        room = 12 if height >= 30 else max(2, height // 4) if height >= 20 else 2
         self.query_one("#approval-body").styles.max_height = room
         lines = approval_lines(item, width)
         self.query_one("#approval-lines", Static).update(Content("\n").join(lines))
@@ -172,7 +172,7 @@ class ApprovalDock(Vertical, can_focus=True):
             keys.append(("F4", "see all"))
         parts: list[tuple[str, str]] = []
         for key, words in keys:
-            parts += [(key, "bold $primary"), (f" {words}   ", "$quiet")]
+            parts += [(key + " ", "bold $primary"), (words + "   ", "$quiet")]
         lines.append(Content.assemble(*parts))
         return Content("\n").join(lines)
 
@@ -271,11 +271,10 @@ class ApprovalDock(Vertical, can_focus=True):
             self.focus()
             self.take(event.time)
 
-    def on_focus(self) -> None:
-        self._update()
-
-    def on_blur(self) -> None:
-        self._taken = ""
+    def watch_has_focus(self, has_focus: bool) -> None:
+        super().watch_has_focus(has_focus)
+        if not has_focus:
+            self._taken = ""
         self._update()
 
     def on_resize(self) -> None:

@@ -61,7 +61,7 @@ def short_folder(path: str, limit: int = 28) -> str:
 class Bar(Widget):
     """One line of text."""
 
-    DEFAULT_CSS = "Bar { height: 1; padding: 0 1; }"
+    DEFAULT_CSS = "Bar { height: 1; padding: 0 1; text-wrap: nowrap; }"
 
     def line(self, width: int) -> Content:
         return Content("")
@@ -85,8 +85,7 @@ class HeaderBar(Bar):
         agent = one_line(status.agent_name, 40)
         title = one_line(status.conversation_title, 80)
         left = Content.assemble(
-            (agent or "letta-tui", "bold $foreground"),
-            ("  " if title else "", ""),
+            ((agent or "letta-tui") + "  ", "bold $foreground"),
             (title, "$quiet"),
         )
         words = one_line(link.words, 120)
@@ -120,9 +119,9 @@ class StatusBar(Bar):
         colour = "$accent" if status.activity == "approval" else "$primary"
         if status.activity in ("cancelling", "retrying"):
             colour = "$warning"
-        parts: list[Content | tuple[str, str]] = [("▪ ", colour), (words, colour)]
+        parts: list[Content | tuple[str, str]] = [("▪ ", colour), (words + " ", colour)]
         if status.turn_started is not None:
-            parts.append((f" {elapsed(self.now - status.turn_started)}", "$quiet"))
+            parts.append((f"{elapsed(self.now - status.turn_started)}", "$quiet"))
         if status.activity not in ("cancelling", "idle"):
             parts.append(("  Esc stops", "$quiet"))
         return Content.assemble(*parts)
@@ -148,7 +147,8 @@ class StatusBar(Bar):
             pieces: list[tuple[str, str]] = []
             for number, fact in enumerate(facts):
                 if number:
-                    pieces.append((" · ", "$border"))
+                    pieces[-1] = (pieces[-1][0] + " ", pieces[-1][1])
+                    pieces.append(("· ", "$border"))
                 pieces.append(fact)
             right = Content.assemble(*pieces) if pieces else Content("")
             if len(facts) <= 1 or right.cell_length + activity.cell_length + 2 <= width:
@@ -186,7 +186,7 @@ class KeyBar(Bar):
                 parts.append(("  ", ""))
                 at += 2
             self._spots.append((at, at + cells(name) + 1 + cells(key.bar), first))
-            parts += [(name, "$primary"), (" " + key.bar, "$quiet")]
+            parts += [(name + " ", "$primary"), (key.bar, "$quiet")]
             at += cells(name) + 1 + cells(key.bar)
         return Content.assemble(*parts) if parts else Content("")
 

@@ -21,7 +21,7 @@ class QueueStrip(Widget, can_focus=True):
     BINDINGS = bindings("queue")
 
     DEFAULT_CSS = """
-    QueueStrip { height: auto; display: none; padding: 0 2; background: $background; }
+    QueueStrip { height: auto; display: none; padding: 0 2; background: $background; text-wrap: nowrap; }
     """
 
     def __init__(self, cancel: Callable[[str], None]) -> None:
@@ -46,24 +46,29 @@ class QueueStrip(Widget, can_focus=True):
             self.screen.action_escape()  # type: ignore[attr-defined]
         self.refresh(layout=True)
 
+    @property
+    def _rows(self) -> int:
+        """How many messages fit: a low terminal needs its lines for other things."""
+        return SHOWN if self.app.size.height >= 20 else 1
+
     def _first(self) -> int:
-        return max(0, min(self._at - SHOWN + 1, len(self._items) - SHOWN))
+        return max(0, min(self._at - self._rows + 1, len(self._items) - self._rows))
 
     def render(self) -> Content:
         width = max(20, self.app.size.width - 4)
         count = len(self._items)
         words = "1 message waits" if count == 1 else f"{count} messages wait"
-        head: list[tuple[str, str]] = [(words, "$quiet")]
+        head: list[tuple[str, str]] = [(words + "   ", "$quiet")]
         if self.any_paused:
-            head += [("  paused, ", "$warning"), ("Ctrl+G", "bold $primary"), (" sends them on", "$warning")]
+            head += [("paused, ", "$warning"), ("Ctrl+G ", "bold $primary"), ("sends them on   ", "$warning")]
         if self.has_focus:
-            head += [("   x", "bold $primary"), (" takes one back", "$quiet")]
+            head += [("x ", "bold $primary"), ("takes one back", "$quiet")]
         lines = [Content.assemble(*head)]
         first = self._first()
-        for number, item in enumerate(self._items[first : first + SHOWN], first):
+        for number, item in enumerate(self._items[first : first + self._rows], first):
             lines.append(self._line(number, item, width))
-        if count - first > SHOWN:
-            lines.append(Content.styled(f"  … and {count - first - SHOWN} more", "$quiet"))
+        if self._rows > 1 and count - first > self._rows:
+            lines.append(Content.styled(f"  … and {count - first - self._rows} more", "$quiet"))
         return Content("\n").join(lines)
 
     def _line(self, number: int, item: QueueItemView, width: int) -> Content:
@@ -78,8 +83,8 @@ class QueueStrip(Widget, can_focus=True):
             note, colour = "from another program", "$quiet"
         else:
             note, colour = one_line(item.note, 80), "$quiet"
-        glyph = "◌" if item.held_here else "⏸" if item.paused else "·"
-        right = Content.assemble((note, colour), ("  ✕" if not item.cancelling else "", "$quiet"))
+        glyph = "◌" if item.held_here else "‖" if item.paused else "·"
+        right = Content.assemble((note + "  ", colour), ("✕" if not item.cancelling else "", "$quiet"))
         left = Content.assemble(
             ("▸ " if chosen else f"{glyph} ", "$primary" if chosen else "$quiet"),
             (one_line(item.text, 200), "bold" if chosen else ""),
@@ -88,10 +93,8 @@ class QueueStrip(Widget, can_focus=True):
 
         return fit(left, right, width)
 
-    def on_focus(self) -> None:
-        self.refresh(layout=True)
-
-    def on_blur(self) -> None:
+    def watch_has_focus(self, has_focus: bool) -> None:
+        super().watch_has_focus(has_focus)
         self.refresh(layout=True)
 
     def action_move(self, by: int) -> None:

@@ -112,8 +112,8 @@ class ChoiceCard(Vertical, can_focus=True):
                     lines.append(
                         Content.assemble(
                             (f"    {choice.key} ", "bold $primary"),
-                            (one_line(choice.label, 80), ""),
-                            (f"  {one_line(choice.risk, 200)}" if choice.risk else "", "$warning"),
+                            (one_line(choice.label, 80) + "  ", ""),
+                            (one_line(choice.risk, 200), "$warning"),
                         )
                     )
         body = self.query_one(f"#{self.id}-body", Static)
@@ -127,26 +127,25 @@ class ChoiceCard(Vertical, can_focus=True):
         if self._asking is not None:
             return Content.assemble(
                 (safe(self._asking.risk) + " ", "$warning"),
-                ("Enter", "bold $primary"),
-                (f" {one_line(self._asking.label, 60)} all the same   ", ""),
-                ("Esc", "bold $primary"),
-                (" no", "$quiet"),
+                ("Enter ", "bold $primary"),
+                (f"{one_line(self._asking.label, 60)} all the same   ", ""),
+                ("Esc ", "bold $primary"),
+                ("no", "$quiet"),
             )
         if not self.has_focus:
-            return Content.assemble(("Tab", "bold $primary"), (" to choose; writing goes on below", "$quiet"))
-        more = [("↑↓", "bold $primary"), (" another one   ", "$quiet")] if len(self._entries) > 1 else []
-        return Content.assemble(*more, ("Esc", "bold $primary"), (" later", "$quiet"))
+            return Content.assemble(("Tab ", "bold $primary"), ("to choose; writing goes on below", "$quiet"))
+        more = [("↑↓ ", "bold $primary"), ("another one   ", "$quiet")] if len(self._entries) > 1 else []
+        return Content.assemble(*more, ("Esc ", "bold $primary"), ("later", "$quiet"))
 
     def action_choice(self, by: int) -> None:
         self._asking = None
         self._at = max(0, min(len(self._entries) - 1, self._at + by))
         self._draw()
 
-    def on_focus(self) -> None:
-        self._draw()
-
-    def on_blur(self) -> None:
-        self._asking = None
+    def watch_has_focus(self, has_focus: bool) -> None:
+        super().watch_has_focus(has_focus)
+        if not has_focus:
+            self._asking = None
         self._draw()
 
     def on_key(self, event: events.Key) -> None:
@@ -208,8 +207,7 @@ class RecoveryCard(ChoiceCard):
         colour = _COLOURS.get(style, "$foreground")
         first = Content.assemble(
             (f"{glyph} ", colour),
-            (one_line(send.word, 40), f"bold {colour}"),
-            ("  ", ""),
+            (one_line(send.word, 40) + "  ", f"bold {colour}"),
             ("“" + one_line(send.text, 60) + "”", ""),
         )
         lines = [first]

@@ -63,8 +63,9 @@ class ChatScreen(Screen[object]):
 
     DEFAULT_CSS = """
     ChatScreen {
-        layout: vertical;
-        & #body { height: 1fr; min-height: 3; }
+        layout: vertical; overflow: hidden;
+        & #body { height: 1fr; min-height: 1; }
+        &.-low #keys { display: none; }
         & TranscriptView { height: 1fr; padding: 0 1; }
         & #body.empty TranscriptView { display: none; }
         & #body.empty Welcome { display: block; }
@@ -118,6 +119,9 @@ class ChatScreen(Screen[object]):
 
     def on_mount(self) -> None:
         self.composer.draft.cursor_blink = self.options.blink
+
+    def on_resize(self) -> None:
+        self.set_class(self.app.size.height < 20, "-low")
 
     @property
     def letta(self) -> LettaTuiApp:
