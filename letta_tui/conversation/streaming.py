@@ -109,6 +109,8 @@ class Stream:
 
     def finished(self, end: TurnFinished, error: str) -> list[Change]:
         book = self._book
+        if end.stop_reason == "requires_approval":
+            return book.end_texts()  # of a run, not of the turn
         book.over_at = book.clock
         changes = book.end_texts()
         if end.turn_id and end.turn_id in self._ended:

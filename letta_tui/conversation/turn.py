@@ -286,8 +286,8 @@ class Turn:
         return (self._end("ended_unseen", "", "", "", now),)
 
     def _finished(self, end: TurnFinished, error: str, now: float) -> tuple[TurnEnd, ...]:
-        if end.turn_id and end.turn_id in self._ended:
-            return ()
+        if end.stop_reason == "requires_approval" or (end.turn_id and end.turn_id in self._ended):
+            return ()  # the end of a run only, or told already
         if end.turn_id:
             self._ended[end.turn_id] = None
             if len(self._ended) > _ENDS_KEPT:
@@ -295,8 +295,6 @@ class Turn:
         if end.run_id and end.run_id in self._old_runs:
             return ()  # the end of a turn that was already reported from its stop reason
         stop = end.stop_reason
-        if stop == "requires_approval":
-            return ()
         current = self._current
         if current is None:
             self._current = current = _Current(None)
