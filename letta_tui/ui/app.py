@@ -97,7 +97,7 @@ class LettaTuiApp(App[int]):
     def _route(self, update: Update) -> None:
         match update:
             case Closed():
-                self._closed(update)
+                self._worker_closed(update)
                 return
             case Attention():
                 from letta_tui.ui.terminal.attention import attract
@@ -179,7 +179,7 @@ class LettaTuiApp(App[int]):
         self.port.send(Quit("keep"))
         self.set_timer(CLOSE_PATIENCE, lambda: self.exit(0, return_code=0))
 
-    def _closed(self, closed: Closed) -> None:
+    def _worker_closed(self, closed: Closed) -> None:
         if closed.error:
             from rich.text import Text
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 
 Place = Literal[
     "everywhere",
@@ -171,9 +171,9 @@ def names(keys: str) -> str:
     return " ".join(key_name(k) for k in keys.split(","))
 
 
-def bindings(*places: Place) -> list[Binding]:
+def bindings(*places: Place) -> list[BindingType]:
     """The bindings of ``places`` for a ``BINDINGS`` table."""
-    made = []
+    made: list[BindingType] = []
     for key in KEYS:
         if key.place not in places:
             continue
@@ -185,3 +185,8 @@ def bindings(*places: Place) -> list[Binding]:
             Binding(key.keys, key.action, key.bar or key.words, show=bool(key.bar), priority=key.priority)
         )
     return made
+
+
+def only(place: Place, *actions: str) -> list[BindingType]:
+    """Some of the bindings of ``place``, for a screen that has no use for the others."""
+    return [b for b in bindings(place) if isinstance(b, Binding) and b.action in actions]

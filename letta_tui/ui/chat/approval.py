@@ -81,7 +81,9 @@ class ApprovalDock(Vertical, can_focus=True):
         if self._reason_for is not None:
             return self._reason_for
         open_ones = [i for i in self._items if self._open(i)]
-        return (open_ones or list(self._items) or [None])[0]
+        if open_ones:
+            return open_ones[0]
+        return self._items[0] if self._items else None
 
     def _open(self, item: ApprovalView) -> bool:
         return item.state != "deciding" and item.request_id not in self._answered

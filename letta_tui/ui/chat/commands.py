@@ -248,7 +248,8 @@ class Commands:
             if message_id:
                 self._sure(
                     "Erase the text of this message?",
-                    "It is erased from this computer's records, caches and drafts. The server keeps its copy.",
+                    "It is erased from the records, caches and drafts of this computer. "
+                    "The server keeps its copy.",
                     "Erase it here",
                     lambda: self._port.send(Redact(message_id)),
                 )

@@ -97,7 +97,7 @@ class ChatScreen(Screen[object]):
             save=lambda text: port.send(SaveDraft(text)),
             command=self.commands.run,
             copy=self.copy,
-            leave=lambda: self.run_worker(self.app.action_quit(), exclusive=False),
+            leave=lambda: self.commands.command_quit(""),
         )
         self.status_bar = StatusBar()
         self.key_bar = KeyBar()

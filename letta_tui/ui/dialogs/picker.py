@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from letta_tui.ui.keys import bindings
+from letta_tui.ui.keys import bindings, only
 from letta_tui.ui.safe import one_line
 
 
@@ -46,6 +46,7 @@ class Picker(ModalScreen[str | None]):
         & OptionList { height: auto; max-height: 100%; border: none; background: $surface; padding: 0;
                        margin: 1 0 0 0;
                        &:focus { border: none; background: $surface; }
+                       text-wrap: nowrap; text-overflow: ellipsis;
                        & > .option-list--option { padding: 0 1; }
                        & > .option-list--option-highlighted { background: $panel; color: $foreground;
                                                               text-style: bold; } }
@@ -126,8 +127,8 @@ class Picker(ModalScreen[str | None]):
     def _prompt(self, item: Item) -> Content:
         return Content.assemble(
             (f"{item.mark} " if item.mark else "", "$accent"),
-            (one_line(item.label, 60), item.style),
-            (f"  {one_line(item.note, 60)}" if item.note else "", "$quiet"),
+            (one_line(item.label, 60) + "  ", item.style),
+            (one_line(item.note, 60), "$quiet"),
         )
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -171,7 +172,7 @@ class Picker(ModalScreen[str | None]):
 class Ask(ModalScreen[str | None]):
     """One line of text; None when it was left."""
 
-    BINDINGS = [b for b in bindings("list") if b.action == "leave"]
+    BINDINGS = only("list", "leave")
 
     DEFAULT_CSS = """
     Ask {

@@ -14,7 +14,7 @@ from letta_tui.seam.intents import ConnectProvider, CreateAgent, ListModels, Lis
 from letta_tui.seam.state import ModelItem, ProviderItem
 from letta_tui.seam.updates import ModelsListed, ProviderConnected, ProvidersListed, StatusChanged, Update
 from letta_tui.ui.dialogs.picker import Item
-from letta_tui.ui.keys import bindings
+from letta_tui.ui.keys import only
 from letta_tui.ui.safe import one_line, safe
 
 CONNECTED = "\x00connected"
@@ -23,7 +23,7 @@ CONNECTED = "\x00connected"
 class ProviderForm(ModalScreen[bool]):
     """The server's own fields for a provider. Keys are hidden, go to the server and nowhere else."""
 
-    BINDINGS = [b for b in bindings("list") if b.action == "leave"]
+    BINDINGS = only("list", "leave")
 
     DEFAULT_CSS = """
     ProviderForm {
@@ -117,7 +117,7 @@ class ProviderForm(ModalScreen[bool]):
 class SetupScreen(ModalScreen[None]):
     """Three steps, each a list or a line; Esc goes one back. ``step``: where to begin."""
 
-    BINDINGS = [b for b in bindings("list") if b.action in ("leave", "choose", "move(-1)", "move(1)")]
+    BINDINGS = only("list", "leave", "choose", "move(-1)", "move(1)")
 
     DEFAULT_CSS = """
     SetupScreen {
@@ -224,8 +224,8 @@ class SetupScreen(ModalScreen[None]):
                 Content.assemble(
                     ("▸ " if chosen else "  ", "$primary"),
                     (f"{item.mark} " if item.mark else "", "$success"),
-                    (one_line(item.label, 50), "bold" if chosen else ""),
-                    (f"  {one_line(item.note, 70)}" if item.note else "", "$quiet"),
+                    (one_line(item.label, 50) + "  ", "bold" if chosen else ""),
+                    (one_line(item.note, 70), "$quiet"),
                 )
             )
         self.query_one("#setup-words", Static).update(Content(words))

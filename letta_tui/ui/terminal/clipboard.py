@@ -14,7 +14,7 @@ LIMIT = 74_994  # bytes of text; 100,000 base64 characters are what common termi
 
 
 def copy(app: LettaTuiApp, text: str, what: str = "") -> str:
-    """Send ``text`` to the terminal's clipboard; the sentence to show. Nothing is sent when it is too long."""
+    """Send ``text`` to the terminal's clipboard; the sentence to show. What is too long is not sent."""
     if not text:
         return "There is nothing to copy: select some text first."
     raw = text.encode("utf-8", "replace")
