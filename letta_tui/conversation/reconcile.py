@@ -116,7 +116,7 @@ def _judge(send: Send, reading: Reading, policy: Policy) -> Verdict:
         return _verdict(send, sentence=_delivered_sentence(send, ended, None), ended=ended)
     if send.delivery == "prepared":
         return _verdict(send, sentence="not_sent", offers=offers("prepared", "not_sent", send))
-    run = _run_of(send, reading.loop)
+    run = reading.loop.active_run_of(send.client_message_id) if reading.loop is not None else None
     if run is not None and _moves(send, "started", "run_seen"):
         seen = _evidence("run_seen", reading, run_id=run)
         ended = turn(send, reading, delivered=False)
@@ -340,14 +340,6 @@ def _rows_of(send: Send, history: HistoryRead | None) -> tuple[HistoryRow, ...]:
     if history is None:
         return ()
     return tuple({row.row_id: row for row in history.rows if row.otid == send.otid}.values())
-
-
-def _run_of(send: Send, loop: LoopRead | None) -> str | None:
-    if loop is not None:
-        for run, ids in loop.by_run.items():
-            if send.client_message_id in ids:
-                return run
-    return None
 
 
 def _evidence(kind: EvidenceKind, reading: Reading, *, run_id: str = "", **payload: Any) -> Evidence:

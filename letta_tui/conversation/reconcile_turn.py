@@ -35,7 +35,7 @@ class Turn:
 def turn(send: Send, reading: Reading, *, delivered: bool, gone: bool = False) -> Turn:
     """The turn outcome by a reading. ``gone``: the message was judged to be nowhere."""
     outcome = send.outcome
-    run = _active_run(send, reading)
+    run = reading.loop.active_run_of(send.client_message_id) if reading.loop is not None else None
     if run is not None:
         return _running(send, reading, run)
     noted = _noted_end(send, reading)
@@ -52,15 +52,6 @@ def turn(send: Send, reading: Reading, *, delivered: bool, gone: bool = False) -
         return Turn("ended_unseen", (_evidence("idle", reading),))
     # It may have started between the loop status and the history: only a later reading can tell.
     return Turn(outcome, again=True)
-
-
-def _active_run(send: Send, reading: Reading) -> str | None:
-    if reading.loop is None:
-        return None
-    for run, ids in reading.loop.by_run.items():
-        if send.client_message_id in ids:
-            return run
-    return None
 
 
 def _running(send: Send, reading: Reading, run: str) -> Turn:

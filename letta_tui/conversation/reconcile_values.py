@@ -78,6 +78,13 @@ class LoopRead:
     processing: bool | None = None  # device status is_processing; None: not read
     approvals_pending: int = 0
 
+    def active_run_of(self, client_message_id: str) -> str | None:
+        """The run that works on the message now. The server goes on naming the inputs of runs that ended."""
+        for run in self.active_run_ids:
+            if client_message_id in self.by_run.get(run, ()):
+                return run
+        return None
+
     @property
     def idle(self) -> bool:
         return (
