@@ -8,6 +8,7 @@ late, repeated and foreign ones are dropped and counted. Events are passed on in
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -20,6 +21,9 @@ from letta_tui.transport.plane import Gap, Seen, Sequence
 
 DEFAULT_TIMEOUT = 30.0  # seconds
 _MOST_WAITING = 200_000  # events a caller may leave untaken
+_MOST_UNKNOWN = 100  # types counted by name
+
+log = logging.getLogger(__name__)
 
 
 class NoAnswer(TransportError):
@@ -193,6 +197,7 @@ class Client:
         """Leave; every waiter fails at once. Returns within a few seconds; may be called again."""
         self._fail(ConnectionLost("The connection was closed here."))
         self._reader.cancel()
+        await asyncio.gather(self._reader, return_exceptions=True)
         await self.connection.close()
 
     # The reading task
@@ -234,10 +239,17 @@ class Client:
                 if self.on_gap is not None:
                     self.on_gap(gap)
         if not frame.is_known:
-            self.counts.unknown[frame.type] += 1
+            self._note_unknown(frame)
         self.counts.events += 1
         self._events.append(frame)
         self._stirred.set()
+
+    def _note_unknown(self, frame: Frame) -> None:
+        unknown = self.counts.unknown
+        kind = frame.type if frame.type in unknown or len(unknown) < _MOST_UNKNOWN else "(others)"
+        if kind not in unknown:
+            log.info("the server sends frames of an unknown type: %.80r", kind)
+        unknown[kind] += 1
 
     def _answer(self, frame: Frame) -> None:
         waiter = self._waiters.get(frame.request_id or "")

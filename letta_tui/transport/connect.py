@@ -38,7 +38,9 @@ async def open_connection(
     ca_file = endpoint.ca_file
     if endpoint.kind == "hosted":
         if scope is None:
-            raise ValueError("a hosted endpoint is connected to for one conversation")
+            raise Refused(
+                "hosted", "A hosted machine is connected to for one conversation: name an agent first."
+            )
         if not endpoint.device_id:
             raise Refused("hosted", "No machine is chosen: pick one of the account's environments first.")
         connection = await Environments(endpoint, fetcher=fetcher).connection_id(endpoint.device_id)

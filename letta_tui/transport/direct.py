@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +21,10 @@ from letta_tui.transport.connection import ConnectionLost
 from letta_tui.transport.endpoint import is_loopback
 from letta_tui.transport.failures import connect_failure, lost_words
 from letta_tui.transport.tls import tls_context
+
+# The library's own words go where this program's go, never to a terminal somebody is looking at.
+_LOG = logging.getLogger("letta_tui.transport.socket")
+_LOG.addHandler(logging.NullHandler())
 
 # A history page or a tool result can pass the library's 1 MiB; 64 MiB is beyond anything a person reads.
 LARGEST_MESSAGE = 64 * 1024 * 1024
@@ -170,9 +175,10 @@ async def open_socket(
             max_size=LARGEST_MESSAGE,
             max_queue=_WAITING_MESSAGES,
             create_connection=_Socket,
+            logger=_LOG,
             **options,
         )
-    except (WebSocketException, OSError, EOFError, ValueError) as error:
+    except (WebSocketException, OSError, EOFError, ValueError, ImportError) as error:
         raise connect_failure(error, url, had_token=token is not None) from None
     assert isinstance(socket, _Socket)
     return DirectConnection(socket, new_id(), keepalive=keepalive)

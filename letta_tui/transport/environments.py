@@ -216,6 +216,30 @@ class Environments:
         await self.wait_ready(sandbox)
         return sandbox
 
+    async def freshen_sandbox(
+        self,
+        sandbox: Sandbox,
+        *,
+        repositories: Sequence[Mapping[str, Any]] = (),
+        minutes: int = SANDBOX_MINUTES,
+    ) -> Sandbox:
+        """Before a send, and only then: refresh it, or once make another for the same conversation.
+
+        A sandbox other than the one given means that the old connection leads nowhere: connect anew.
+        Nothing had been sent yet, so the send may go ahead there without a risk of running twice.
+        """
+        try:
+            await self.refresh_sandbox(sandbox, minutes=minutes)
+        except Refused as refused:
+            if refused.kind != "sandbox_expired":
+                raise
+        else:
+            return sandbox
+        conversation = sandbox.conversation_id or "default"
+        return await self.prepare_sandbox(
+            sandbox.agent_id, conversation, repositories=repositories, minutes=minutes
+        )
+
     async def keep_sandbox(self, sandbox: Sandbox, *, minutes: int = SANDBOX_MINUTES) -> NoReturn:
         """Refresh it for as long as this runs. Ends only by cancelling, or when the sandbox has expired."""
         while True:

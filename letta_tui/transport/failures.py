@@ -34,6 +34,10 @@ def connect_failure(error: BaseException, url: str, *, had_token: bool) -> Refus
     if isinstance(error, InvalidStatus):
         location = error.response.headers.get("Location")
         return status_failure(error.response.status_code, url, had_token=had_token, location=location)
+    if isinstance(error, ImportError):
+        return Refused(
+            "unreachable", f"A SOCKS proxy is set for {where}, which needs the package python-socks."
+        )
     if isinstance(error, InvalidProxy | ProxyError):
         return Refused("unreachable", f"The proxy set for {where} did not let the connection through.")
     if isinstance(error, InvalidURI):

@@ -174,6 +174,16 @@ async def test_each_event_is_passed_on_once(silent: FakeServer) -> None:
     await client.close()
 
 
+async def test_kinds_nobody_knows_are_counted_within_bounds(silent: FakeServer) -> None:
+    client = await join(silent)
+    for number in range(300):
+        await silent.say({"type": f"odd-{number}"})
+    await until(lambda: client.counts.events == 300)
+    assert len(client.counts.unknown) == 101
+    assert client.counts.unknown["(others)"] == 200
+    await client.close()
+
+
 async def test_a_gap_is_reported(silent: FakeServer) -> None:
     gaps: list[Gap] = []
     client = await join(silent, on_gap=gaps.append)

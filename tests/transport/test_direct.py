@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
-import ssl
-import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from letta_tui.protocol import commands
 from letta_tui.transport import Client, ConnectionLost, Refused, direct, open_connection
 from letta_tui.transport.direct import DirectConnection, open_socket
 from tests.transport.fake_server import FakeServer
+from tests.transport.tls_front import certificate
 
 
 async def refusal(url: str, token: str | None = "t", timeout: float = 5.0, ca: Path | None = None) -> Refused:
@@ -89,21 +90,6 @@ async def test_silence_is_given_a_limit() -> None:
         assert time.monotonic() - started < 3
 
 
-def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, Path]:
-    key, cert = folder / f"{name}.key", folder / f"{name}.pem"
-    subprocess.run(
-        [
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-            "-keyout", key, "-out", cert, "-days", "2", "-subj", f"/CN={name}",
-            "-addext", f"subjectAltName=IP:{name}",
-        ],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(cert, key)
-    return context, cert
-
-
 async def test_tls_is_verified_and_its_failure_explained(tmp_path: Path) -> None:
     context, cert = certificate(tmp_path, "127.0.0.1")
     async with FakeServer(tls=context) as server:
@@ -138,6 +124,16 @@ async def test_loopback_is_never_reached_through_a_proxy(monkeypatch: pytest.Mon
     async with FakeServer() as server:
         connection = await open_connection(direct(server.url))
         await connection.close()
+
+
+async def test_a_socks_proxy_without_its_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("ws_proxy", "socks5://127.0.0.1:1")
+    monkeypatch.setitem(sys.modules, "python_socks", None)
+    monkeypatch.setitem(sys.modules, "python_socks.async_.asyncio", None)
+    with pytest.raises(Refused, match="SOCKS proxy"):
+        await open_socket("ws://10.255.255.1/ws", None, timeout=2)
 
 
 async def connected(server: FakeServer, keepalive: float = 20.0) -> DirectConnection:

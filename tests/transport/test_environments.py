@@ -155,6 +155,18 @@ async def test_an_expired_sandbox_says_that_nothing_was_sent(double: RelayDouble
     assert "nothing was sent" in expired.words
 
 
+async def test_an_expired_sandbox_is_made_anew_once_before_a_send(double: RelayDouble) -> None:
+    environments = Environments(endpoint(double))
+    sandbox = await environments.open_sandbox("agent-1", "conv-1")
+    assert await environments.freshen_sandbox(sandbox) == sandbox
+    double.expired.add(sandbox.sandbox_id)
+    double.device.device_id = "device-2"
+    double.devices = {"device-2": double.device}
+    fresh = await environments.freshen_sandbox(sandbox)
+    assert (fresh.device_id, fresh.conversation_id, fresh.resumed) == ("device-2", "conv-1", False)
+    assert double.sandboxes[fresh.sandbox_id]["refreshed"] == [5]
+
+
 async def test_waiting_for_a_sandbox_ends() -> None:
     async with RelayDouble() as double:
         double.device.connection_id = None

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from letta_tui.protocol import Frame, Runtime, commands
-from letta_tui.transport import Client, NoAnswer, Refused, direct, identify, open_connection
+from letta_tui.transport import (
+    Client,
+    NoAnswer,
+    Refused,
+    direct,
+    identify,
+    look_ahead,
+    open_connection,
+)
 from tests.support.server import MODEL_HANDLE, RealServer
+from tests.transport.tls_front import certificate, tls_front
 
 pytestmark = pytest.mark.real
 
@@ -60,6 +70,23 @@ async def test_what_is_wrong_with_a_connection(letta_server: RealServer) -> None
         with pytest.raises(Refused) as caught:
             await open_connection(direct(url, token=token))
         assert caught.value.kind == kind, caught.value.words
+
+
+@pytest.mark.parametrize("prefix", ["", "/letta"])
+async def test_behind_tls_and_a_reverse_proxy(letta_server: RealServer, tmp_path: Path, prefix: str) -> None:
+    context, cert = certificate(tmp_path)
+    async with tls_front(letta_server.url, context, prefix) as url:
+        endpoint = direct(url, token_file=letta_server.token_file, ca_file=cert)
+        info = await look_ahead(endpoint, letta_server.token)
+        assert info is not None
+        assert info.backend == "local"
+        client = Client(await open_connection(endpoint))
+        assert (await identify(client)).backend == "local"
+        await client.close()
+        with pytest.raises(Refused, match="refused the token"):
+            await open_connection(direct(url, token="wrong", ca_file=cert))
+        with pytest.raises(Refused, match="certificate"):
+            await open_connection(direct(url, token_file=letta_server.token_file))
 
 
 async def test_conversations(client: Client, letta_server: RealServer) -> None:

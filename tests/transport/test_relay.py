@@ -173,6 +173,8 @@ async def test_the_connection_id_is_resolved_before_every_connect(double: RelayD
 async def test_a_hosted_endpoint_needs_a_machine_and_a_key(double: RelayDouble) -> None:
     with pytest.raises(Refused, match="No machine is chosen"):
         await open_connection(hosted(double.base, token=TOKEN), RUNTIME)
+    with pytest.raises(Refused, match="for one conversation"):
+        await open_connection(endpoint(double))
     with pytest.raises(Refused) as caught:
         await open_connection(hosted(double.base, token="bad", device_id="device-1"), RUNTIME)
     assert caught.value.kind == "token"
@@ -192,6 +194,8 @@ async def test_what_overtakes_on_the_other_socket_waits_its_turn(double: RelayDo
     taken = [await client.next_event() for _ in range(3)]
     assert [frame.event_seq for frame in taken] == [1, 2, 3]
     assert [frame.arrival for frame in taken] == [1, 2, 3]
+    assert taken[1].delta is not None
+    assert taken[1].delta.text == "last words"
     assert client.counts.gaps == 0
     await client.close()
 
