@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,8 +35,12 @@ class Health:
 
 @contextmanager
 def _read_only(path: Path) -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=2.0)
+    # A writer that was killed leaves a journal that has to be played back first, which a read-only
+    # connection cannot do. "rw" creates nothing and changes nothing else.
+    mode = "rw" if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) else "ro"
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=2.0)
     try:
+        connection.execute("PRAGMA query_only = ON")
         yield connection
     finally:
         connection.close()
@@ -54,8 +59,9 @@ def last_used(path: Path, agent_id: str = "", conversation_id: str = "") -> Last
                 """SELECT c.server_key, s.label, s.kind, c.agent_id, c.conversation_id
                 FROM conversations c JOIN servers s USING (server_key)
                 WHERE (? = '' OR c.agent_id = ?) AND (? = '' OR c.conversation_id = ?)
+                AND (c.used_order > 0 OR ? <> '')
                 ORDER BY c.used_order DESC LIMIT 1""",
-                (agent_id, agent_id, conversation_id, conversation_id),
+                (agent_id, agent_id, conversation_id, conversation_id, conversation_id),
             ).fetchone()
     except sqlite3.Error:
         return None

@@ -374,7 +374,7 @@ class Sends:
         return done.lastrowid if done.rowcount else None
 
     def _observe(self, conn: sqlite3.Connection, send: Send, evidence: Evidence) -> None:
-        evidence = _as_it_counts(send, evidence)
+        evidence = as_it_counts(send, evidence)
         seq = self._record(conn, send.client_message_id, evidence)
         if seq is None:
             return
@@ -461,7 +461,7 @@ def _consent(consent: Evidence | None) -> Evidence:
     return consent
 
 
-def _as_it_counts(send: Send, evidence: Evidence) -> Evidence:
+def as_it_counts(send: Send, evidence: Evidence) -> Evidence:
     """File an answer to a repeated write, or a removal after a break, as what it proves."""
     if evidence.kind in _REPEATS and len(send.attempts) > 1:
         first = send.attempts[0]
