@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 
 from letta_tui.keeper.client import KeeperHandle, KeeperOptions, KeeperPaths, ensure_keeper, stop_keeper
 from letta_tui.practice.model import ModelThread
-from tests.support.server import LETTA, MODEL_HANDLE, PlainSocket, connect_model, isolated_env
+from tests.support.server import LETTA, MODEL_HANDLE, PlainSocket, isolated_env
 
 
 @dataclass
@@ -40,6 +39,7 @@ class Household:
     async def conversation(self, handle: KeeperHandle) -> tuple[str, str]:
         async with await self.socket(handle) as socket:
             if not self.agent_id:
+                await socket.connect_model(self.model.url)
                 made = await socket.ask("agent_create", body={"name": "Kept", "model": MODEL_HANDLE})
                 self.agent_id = str(made["agent"]["id"])
             made = await socket.ask("conversation_create", body={"agent_id": self.agent_id})
@@ -58,26 +58,14 @@ class Household:
         return found
 
 
-@pytest.fixture(scope="session")
-def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ModelThread, Path]]:
-    """A model, and a backend folder that knows it, to be copied: connecting takes two seconds."""
+@pytest.fixture
+async def household(tmp_path: Path) -> AsyncIterator[Household]:
     if not LETTA.exists():
         pytest.skip("the real server is not installed (pip install 'letta-tui[server]')")
-    folder = tmp_path_factory.mktemp("furnished")
-    (folder / "home").mkdir()
-    model = ModelThread(folder / "model.jsonl")
+    model = ModelThread(tmp_path / "model.jsonl")
     model.start()
-    connect_model(isolated_env(folder), model.url, folder)
-    yield model, folder / "backend"
-    model.stop()
-
-
-@pytest.fixture
-async def household(tmp_path: Path, furnished: tuple[ModelThread, Path]) -> AsyncIterator[Household]:
-    model, backend = furnished
     for name in ("home", "work", "state", "run"):
         (tmp_path / name).mkdir()
-    shutil.copytree(backend, tmp_path / "backend")
     env = isolated_env(tmp_path)
     home = Household(
         folder=tmp_path,
@@ -97,3 +85,4 @@ async def household(tmp_path: Path, furnished: tuple[ModelThread, Path]) -> Asyn
             await handle.close()
         for process in home.ours():
             os.kill(process.pid, signal.SIGKILL)
+        model.stop()

@@ -122,6 +122,12 @@ class RealServer:
             answer = await socket.ask("conversation_create", body={"agent_id": agent_id or self.agent_id})
         return str(answer["conversation"]["id"])
 
+    async def furnish(self) -> str:
+        """Make the model known to the server; returns the id of a new agent."""
+        async with self.plain() as socket:
+            await socket.connect_model(self.model.url)
+        return await self.new_agent()
+
     async def new_agent(self, name: str = "Practice") -> str:
         async with self.plain() as socket:
             answer = await socket.ask("agent_create", body={"name": name, "model": MODEL_HANDLE})
@@ -208,6 +214,15 @@ class PlainSocket:
         assert answer.get("success", True), answer
         return answer
 
+    async def connect_model(self, base_url: str) -> None:
+        """Make the practice model known to the server."""
+        await self.ask(
+            "connect_provider",
+            target="local",
+            provider_id="openai-compatible",
+            fields={"baseUrl": base_url, "apiKey": "practice"},
+        )
+
     async def join(self, agent_id: str, conversation_id: str, **fields: Any) -> dict[str, Any]:
         """``runtime_start`` of an existing conversation, in mode "standard"."""
         return await self.ask(
@@ -278,18 +293,6 @@ def isolated_env(folder: Path) -> dict[str, str]:
     }
 
 
-def connect_model(env: dict[str, str], base_url: str, cwd: Path) -> None:
-    """Make the model known to the local backend that ``env`` names."""
-    done = subprocess.run(
-        [
-            str(LETTA), "connect", "openai-compatible", "--base-url", base_url,
-            "--api-key", "practice", "--backend", "local",
-        ],
-        env=env, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 @contextmanager
 def real_server(folder: Path) -> Iterator[RealServer]:
     """A server with the practice model and one agent, in ``folder``; stopped at the end."""
@@ -301,11 +304,10 @@ def real_server(folder: Path) -> Iterator[RealServer]:
     server.token_file.write_text(TOKEN)
     server.token_file.chmod(0o600)
     try:
-        connect_model(server.env, model.url, server.work)
         server.start()
         # On a thread: whoever asks may have an event loop running.
         with ThreadPoolExecutor(1) as thread:
-            server.agent_id = thread.submit(asyncio.run, server.new_agent()).result()
+            server.agent_id = thread.submit(asyncio.run, server.furnish()).result()
         yield server
     finally:
         server.stop()
