@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from letta_tui.protocol import DeviceStatus, commands
 from letta_tui.seam.intents import CancelQueued, SetCwd, SetMode, SetModel
+from letta_tui.seam.state import QueueItemView
 from letta_tui.worker.crashpoints import reached
 from letta_tui.worker.desk import AskFailed, Desk
 from letta_tui.worker.events import Events
@@ -77,19 +78,40 @@ class Controls:
         desk, room = self._desk, self._desk.room
         if room is None or self._sender.take_back(intent.item_id):
             return
-        item = room.queue.item(intent.item_id)
+        item = room.queue.item(intent.item_id) or next(
+            # On its way it goes by its own name, in the server's queue by the server's.
+            (one for one in room.queue.views() if one.client_message_id == intent.item_id),
+            None,
+        )
         if item is None:
+            on_its_way = room.sends.get(intent.item_id)
+            if on_its_way is not None and on_its_way.delivery in ("unconfirmed", "accepted"):
+                room.cancel_asked.add(intent.item_id)  # done when it turns up in the queue
+                return
             desk.tell("That message is no longer in the queue.", "warning")
             return
-        room.queue.cancelling(intent.item_id)
+        await self._cancel(room, item)
+
+    def cancel_arrived(self, key: str) -> None:
+        """A message whose cancel was asked for while it was on its way has turned up in the queue."""
+        room = self._desk.room
+        if room is None:
+            return
+        item = next((one for one in room.queue.views() if one.client_message_id == key), None)
+        if item is not None and not item.cancelling:
+            self._desk.tasks.spawn(self._cancel(room, item), "cancel")
+
+    async def _cancel(self, room: Room, item: QueueItemView) -> None:
+        desk = self._desk
+        room.queue.cancelling(item.item_id)
         if item.client_message_id:
             room.cancel_asked.add(item.client_message_id)
         self._publisher.touch()
         reached("queue.before_cancel")
         try:
-            await desk.ask(commands.remove_queue_item(room.runtime, intent.item_id))
+            await desk.ask(commands.remove_queue_item(room.runtime, item.item_id))
         except AskFailed as failed:
-            room.queue.cancelling(intent.item_id, False)
+            room.queue.cancelling(item.item_id, False)
             room.cancel_asked.discard(item.client_message_id or "")
             self._publisher.touch()
             words = "the server no longer has it in the queue" if failed.refused else failed.words

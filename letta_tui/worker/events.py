@@ -40,6 +40,7 @@ class Events:
         self.turn_over: Callable[[], None] = lambda: None
         self.device_changed: Callable[[DeviceStatus], None] = lambda device: None
         self.queue_changed: Callable[[], None] = lambda: None
+        self.cancel_arrived: Callable[[str], None] = lambda key: None
         self.wedged: Callable[[str], None] = lambda words: None
         self.waiting_elsewhere: dict[tuple[str, str], set[str]] = {}  # conversation → approval request ids
 
@@ -146,6 +147,8 @@ class Events:
             if send is not None and send.delivery != "queued":
                 self.observe(link, frame, key, "queue_seen", payload=_paused(state, key))
                 reached("queue.seen")
+                if key in room.cancel_asked:
+                    self.cancel_arrived(key)
         for removal in removals:
             key = removal.client_message_id
             send = room.sends.get(key)
@@ -177,8 +180,11 @@ class Events:
     def _runs(self, link: Link, room: Room, frame: Frame, status: LoopStatus) -> None:
         for run, keys in status.client_message_ids_by_run_id.items():
             for key in keys:
-                if (run, key) in room.runs_seen or key not in room.sends:
+                send = room.sends.get(key)
+                if send is None or (run, key) in room.runs_seen:
                     continue
+                if run not in status.active_run_ids and send.delivery == "started":
+                    continue  # a run that is over proves a start, and nothing about now
                 room.runs_seen.add((run, key))
                 room.behind.discard(key)
                 self.observe(link, frame, key, "run_seen", run_id=run)

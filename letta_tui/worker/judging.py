@@ -56,23 +56,23 @@ class Judge:
             if "history_twice" in send.last:
                 room.sends[key] = send
 
-    async def settle(self, link: Link, room: Room, *, wait: bool = True) -> None:
+    async def settle(self, link: Link, room: Room, *, quiet: bool = False) -> None:
         """Read and judge until every open send has a verdict that more reading would not change.
 
-        ``wait``: also wait out the settle delay and read a second time where a verdict asks for it.
-        Raises ``AskFailed`` when the server cannot be asked; nothing is then said of anything.
+        Where a verdict asks for it, the settle delay is waited out and everything is read a second time.
+        ``quiet``: the first reading is the everyday one after a turn; it is not shown as checking. Raises ``AskFailed`` when the server cannot be asked; nothing is then said of anything.
         """
         async with self._lock:
             first_read: float | None = None
             try:
-                for _ in range(MOST_READINGS):
+                for number in range(MOST_READINGS):
                     self.refresh(room)
                     # Only what has been written once can be anywhere on the server.
                     in_question = [s for s in room.sends.values() if s.attempts or s.delivery in IN_FLIGHT]
                     room.checking = {
                         s.client_message_id
                         for s in in_question
-                        if s.delivery in IN_FLIGHT and not room.turn.active
+                        if s.delivery in IN_FLIGHT and not room.turn.active and (number or not quiet)
                     }
                     self._publisher.touch()
                     mono = self._desk.config.hands.mono()
@@ -81,7 +81,7 @@ class Judge:
                     if first_read is None:
                         first_read = mono
                     again = self.apply(room, reading)
-                    if not again or not wait or reading.loop is None or not reading.loop.idle:
+                    if not again or reading.loop is None or not reading.loop.idle:
                         break
                     await asyncio.sleep(self._policy.settle)
             finally:

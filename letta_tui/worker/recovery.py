@@ -50,7 +50,12 @@ class Recovery:
     async def run(self, link: Link, wish: OpenIt | CreateIt | None, target: Target) -> None:
         """Open what is wished for (else what the command line and the ledger say) and recover it."""
         desk = self._desk
-        desk.set_connection(phase="recovering", words="Checking what happened.", can_send=True)
+        desk.set_connection(
+            phase="recovering",
+            words="Checking what happened.",
+            can_send=desk.room is not None and not desk.room.blocked,
+            why_not="" if desk.room is not None else "The conversation is not open yet.",
+        )
         try:
             room = await self._open(link, wish, target)
         except NotOpened:
@@ -171,7 +176,7 @@ class Recovery:
             send.delivery not in AT_REST or send.outcome in ("none", "running")
             for send in room.sends.values()
         ):
-            await self._judge.settle(link, room)
+            await self._judge.settle(link, room, quiet=True)
         else:
             await self._history.newest(link, room)
         self._publisher.flush()  # the rest is shown before the row is let go

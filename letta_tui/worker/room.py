@@ -92,7 +92,12 @@ class Room:
             order=arrival,
             waiting_for_input=self.loop.status == "WAITING_ON_INPUT",
             active_run_ids=self.loop.active_run_ids,
-            by_run=self.loop.client_message_ids_by_run_id,
+            # The server also names the inputs of runs that are over; those say nothing about now.
+            by_run={
+                run: keys
+                for run, keys in self.loop.client_message_ids_by_run_id.items()
+                if run in self.loop.active_run_ids
+            },
             processing=None if self.device is None else self.device.is_processing,
             approvals_pending=len(self.approvals.pending),
         )

@@ -43,7 +43,7 @@ async def test_a_message_streams_an_answer_and_is_delivered(seat: Seat, letta_se
 async def test_a_message_sent_meanwhile_is_queued_and_can_be_cancelled(
     seat: Seat, letta_server: RealServer
 ) -> None:
-    await seat.said("[[words 400 rate=40]]")
+    await seat.said("[[words 900 rate=15]]")
     await seat.until(lambda: seat.texts("assistant"), what="the first words")
     second = await seat.said("the second one")
     third = await seat.said("the third one [[say third]]")
