@@ -36,6 +36,7 @@ class Merger:
         book, rows = self._book, self._book.rows
         if newest and asked < self._asked:
             return []  # an answer that was overtaken by a later one
+        flags = rows.more_above, rows.as_of
         joins = self.covers(messages)
         was = {id(e) for e in rows if e.in_history}
         history = self._read(messages, asked)
@@ -52,6 +53,7 @@ class Merger:
         if newest:
             self._asked = asked
             self._settle(shown, inside, was, asked, has_more)
+        oldest = self.oldest_id
         self._note_ids(messages, newest)
         merged = rebase.order(
             shown,
@@ -64,20 +66,24 @@ class Merger:
         if newest:
             book.joined = True
             rows.as_of = None
-        if not newest or not common or not was or dropped:
+        first = messages[0].get("id") if messages else None
+        if not has_more or self.oldest_id != oldest or first == self.oldest_id:
             rows.more_above = has_more
         if dropped:
             rows.forget(dropped)
             for entry in dropped:
                 book.unsettled.pop(entry.key, None)
-        return rows.reorder(merged)
+        changes = rows.reorder(merged)
+        if not changes and flags != (rows.more_above, rows.as_of):
+            return [rows.flags()]
+        return changes
 
     def _note_ids(self, messages: Sequence[Mapping[str, Any]], newest: bool) -> None:
         ids = [i for m in messages if isinstance(i := m.get("id"), str)]
         if not ids:
             return
-        if self.oldest_id is None or (ids[0] not in self._ids and (not newest or not self._ids & set(ids))):
-            self.oldest_id = ids[0]
+        if ids[0] not in self._ids:
+            self.oldest_id = ids[0]  # a gapless stretch whose first row is new reaches further back
         if newest:
             self.newest_id = ids[-1]
         self._ids.update(ids)

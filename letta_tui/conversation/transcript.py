@@ -51,6 +51,12 @@ class Transcript:
         """Every row as it should be on the screen now."""
         return tuple(e.row() for e in self._book.rows)
 
+    def __len__(self) -> int:
+        return len(self._book.rows)
+
+    def __bool__(self) -> bool:
+        return True
+
     @property
     def unsettled(self) -> bool:
         """Something streamed is not known to equal history: when idle, read the newest page and merge it."""

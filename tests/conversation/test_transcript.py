@@ -203,6 +203,20 @@ def test_older_pages_go_above(screen: Screen) -> None:
     assert not screen.transcript.more_above
 
 
+def test_a_deep_reading_moves_the_top(screen: Screen) -> None:
+    screen.history(user_row("3", mid="u3"), has_more=True)
+    screen.history(text_row("2", mid="m2"), user_row("3", mid="u3"), user_row("4", mid="u4"), has_more=True)
+    assert (screen.transcript.oldest_id, screen.transcript.newest_id) == ("m2", "u4")
+    screen.history(user_row("4", mid="u4"), text_row("5", mid="m5"), has_more=True)
+    assert (screen.transcript.oldest_id, screen.transcript.newest_id) == ("m2", "m5")
+    assert screen.transcript.more_above
+    screen.history(user_row("1", mid="u1"), newest=False)
+    assert not screen.transcript.more_above
+    screen.history(user_row("4", mid="u4"), text_row("5", mid="m5"), has_more=True)
+    assert not screen.transcript.more_above
+    assert screen.texts == ["1", "2", "3", "4", "5"]
+
+
 def test_a_page_that_does_not_join_says_so(screen: Screen) -> None:
     screen.history(user_row("1", mid="u1"))
     assert not screen.transcript.covers([user_row("9", mid="u9")])
@@ -382,6 +396,19 @@ def test_cached_rows_are_replaced_in_place(screen: Screen) -> None:
     assert again.texts[1] == "a, and more"
     assert again.tool.state == "done"
     assert again.transcript.snapshot().as_of is None
+
+
+def test_the_cache_turning_out_right_is_told(screen: Screen) -> None:
+    rows = [user_row("q", mid="u1", otid="s1"), text_row("a", mid="m1")]
+    screen.history(*rows)
+    again = Screen()
+    again.take(again.transcript.restore(screen.transcript.rows, as_of=5.0))
+    (update,) = again.take(
+        again.transcript.merge_history(
+            rows, asked=again.transcript.mark(), order="asc", newest=True, has_more=True
+        )
+    )
+    assert (update.splices, update.as_of, update.more_above) == ((), None, True)
 
 
 # Tools.
