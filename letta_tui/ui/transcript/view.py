@@ -7,8 +7,9 @@ estimated, older ones may be loaded, the width may change, and what is being rea
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from time import monotonic
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -110,12 +111,10 @@ class TranscriptView(ScrollView, can_focus=True):
         self,
         *,
         ascii_only: bool | None = None,
-        name: str | None = None,
-        id: str | None = None,
-        classes: str | None = None,
-        disabled: bool = False,
+        **widget: Any,
     ) -> None:
-        super().__init__(name=name, id=id, classes=classes, disabled=disabled)
+        """``ascii_only``: no signs beyond ASCII (None: as the terminal's name suggests)."""
+        super().__init__(**widget)
         if ascii_only is None:
             ascii_only = os.environ.get("TERM", "") in ("linux", "dumb")
         self._entries = Entries(ascii_only)
@@ -207,11 +206,15 @@ class TranscriptView(ScrollView, can_focus=True):
 
     @property
     def _height(self) -> int:
-        return self.size.height
+        return self.scrollable_content_region.height
+
+    @property
+    def _width(self) -> int:
+        return self.scrollable_content_region.width
 
     def _compose_frame(self) -> None:
         """Decide what stands on each screen line, laying out exactly the rows that are seen."""
-        width, height = self.size
+        width, height = self._width, self._height
         self._stale = False
         if width <= GUTTER or height <= 0:
             self._frame = []
@@ -280,7 +283,7 @@ class TranscriptView(ScrollView, can_focus=True):
 
     def _set_scroll(self, y: int) -> None:
         """Tell Textual where we are, without a layout of the whole screen."""
-        size = Size(self.size.width, max(self._entries.heights.total, 0))
+        size = Size(self._width, max(self._entries.heights.total, 0))
         self._moving = True
         try:
             if size != self.virtual_size:
@@ -288,7 +291,7 @@ class TranscriptView(ScrollView, can_focus=True):
                 if self.show_vertical_scrollbar:
                     bar = self.vertical_scrollbar
                     bar.window_virtual_size = size.height
-                    bar.window_size = self.size.height
+                    bar.window_size = self._height
             y = max(0, min(y, self.max_scroll_y))
             if round(self.scroll_y) != y:
                 self.set_reactive(Widget.scroll_y, float(y))
@@ -354,7 +357,7 @@ class TranscriptView(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         if self._stale and self._timer is None:
             self._compose_frame()
-        width = self.size.width
+        width = self._width
         if y >= len(self._frame):
             return Strip.blank(width, self._palette.base)
         entry, number = self._frame[y]
@@ -429,7 +432,7 @@ class TranscriptView(ScrollView, can_focus=True):
             for start, end, _ in layers:
                 cuts.update(each - position for each in (start, end) if 0 < each - position < len(text))
             marks = sorted(cuts)
-            for one, two in zip(marks, marks[1:], strict=False):
+            for one, two in pairwise(marks):
                 look = self._palette[style]
                 for start, end, layer in layers:
                     if start <= position + one < end:
@@ -451,7 +454,7 @@ class TranscriptView(ScrollView, can_focus=True):
 
     def on_resize(self) -> None:
         self._strips.clear()
-        if self.text_selection is not None and self._entries.width != self.size.width - GUTTER:
+        if self.text_selection is not None and self._entries.width != self._width - GUTTER:
             self.screen.clear_selection()
         self._compose_frame()
         self.refresh()
