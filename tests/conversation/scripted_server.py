@@ -49,6 +49,7 @@ class Server:
     frames: list[Frame] = field(default_factory=list)
     histories: list[list[dict[str, Any]]] = field(default_factory=lambda: [[]])
     prompts: list[str] = field(default_factory=list)  # otids
+    starts: list[int] = field(default_factory=list)  # index of each turn's first frame
     _rows: list[dict[str, Any]] = field(default_factory=list)
     _number: int = 0
     _run: int = 0
@@ -70,6 +71,7 @@ class Server:
     def _turn(self, number: int, turn: TurnPlan) -> None:
         otid = f"prompt-{number}"
         self.prompts.append(otid)
+        self.starts.append(len(self.frames))
         if turn.queued:
             self._emit(view.delta("user_message", id=f"user-msg-{number}", content=turn.prompt, otid=otid))
         parts = [{"type": "text", "text": turn.prompt}]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from letta_tui.conversation.places import SendState
 from letta_tui.conversation.transcript import Transcript
-from letta_tui.seam.state import Row
+from letta_tui.seam.state import Delivery, Row
 from tests.conversation import scripted_server as server
 from tests.conversation import view
 
@@ -162,3 +163,53 @@ def test_pages_overlap_while_streaming(plan: list[server.TurnPlan], size: int, d
     settle(transcript, screen, played.histories[-1])
     assert said(transcript.rows) == from_history(played.histories[-1])
     assert transcript.more_above is False
+
+
+@EXAMPLES
+@given(server.turns(), st.data())
+def test_own_messages_stay_in_place(plan: list[server.TurnPlan], data: st.DataObject) -> None:
+    """A sent row is on the screen once, above its reply, and its confirmed copy does not move it."""
+    played = server.Server().play(plan)
+    transcript, screen = new(), view.View()
+    transcript.apply(view.loop("WAITING_ON_INPUT"))
+
+    def put(number: int, delivery: Delivery, behind: bool = False) -> None:
+        state = SendState(f"prompt-{number}", plan[number].prompt, delivery, behind=behind)
+        screen.apply(transcript.put_send(state))
+
+    asked = 0
+    for at, frame in enumerate(played.frames):
+        if at in played.starts:
+            number = played.starts.index(at)
+            put(number, "unconfirmed", behind=plan[number].queued)
+            if plan[number].queued:
+                put(number, "queued")
+                assert f"user:prompt-{number}" not in [r.key for r in screen.rows]
+        screen.apply(transcript.apply(frame))
+        if at in played.starts:
+            put(played.starts.index(at), "started")
+        keys = [r.key for r in screen.rows]
+        begun = [n for n, start in enumerate(played.starts) if start <= at]
+        for number in begun:
+            assert keys.count(f"user:prompt-{number}") == 1
+        place = keys.index(f"user:prompt-{begun[-1]}")
+        turn_began = played.starts[begun[-1]]
+        for row in screen.rows[:place]:
+            assert any(row.key.endswith(str(old["id"])) for old in played.histories[turn_began]) or (
+                row.kind in ("user", "tool")
+            )
+        if data.draw(st.integers(0, 5)) == 0:
+            before = [r.key for r in screen.rows]
+            screen.apply(
+                transcript.merge_history(
+                    played.histories[data.draw(st.integers(asked, at + 1))],
+                    asked=transcript.mark(),
+                    order="asc",
+                    newest=True,
+                    has_more=False,
+                )
+            )
+            asked = at + 1
+            assert [r.key for r in screen.rows] == before
+    settle(transcript, screen, played.histories[-1])
+    assert said(transcript.rows) == from_history(played.histories[-1])
