@@ -61,6 +61,7 @@ class Composer(Vertical):
         self._told_unknown = ""  # an unknown command the person has been told about
         self._leaving = False  # Ctrl+C was pressed on an empty field
         self._saved = ""
+        self._said_about = ""  # the text that the remark is about; it goes when that changes
         self._timer: Timer | None = None
         self._changes = 0
         self._walking = False
@@ -104,6 +105,7 @@ class Composer(Vertical):
         self._saved = self.draft.free_text if not now else ""
 
     def say(self, words: str, level: str = "info") -> None:
+        self._said_about = self.draft.text
         note = self.query_one("#note", Static)
         note.update(Content(words))
         note.set_classes(f"-{level}" + (" -shown" if words else ""))
@@ -205,7 +207,7 @@ class Composer(Vertical):
             self.history.stop()
         self._leaving = False
         text = self.draft.free_text
-        if text and not self._token and self._told_unknown != text:
+        if self.draft.text != self._said_about:
             self.say("")
         self._choice = 0
         self._show_completion()
