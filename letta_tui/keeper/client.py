@@ -202,7 +202,8 @@ class KeeperHandle:
         finally:
             self._waiting.pop(number, None)
         if not answer.get("ok"):
-            raise KeeperError(str(answer.get("error") or "The keeper could not do it."))
+            words = str(answer.get("error") or "The keeper could not do it.")
+            raise KeeperError(words, lasting=bool(answer.get("lasting")))
         return answer
 
     async def _read(self) -> None:
@@ -288,7 +289,7 @@ def _end_leftovers(paths: KeeperPaths) -> bool:
     state = read_state(paths.state_file)
     found = False
     if state.keeper is not None and state.keeper.alive():
-        end_process(state.keeper)
+        end_process(state.keeper, 2.0)
         found = True
     if state.server is not None:
         found = found or state.server.identity.alive()
@@ -309,7 +310,7 @@ async def _start(paths: KeeperPaths, options: KeeperOptions) -> bool:
             private_folder(folder)
         process = await asyncio.to_thread(_spawn, paths, options.to_json())
     except PathsError as error:
-        raise KeeperError(str(error)) from None
+        raise KeeperError(str(error), lasting=True) from None
     except OSError as error:
         raise KeeperError(f"The keeper cannot be started: {error.strerror or error}.") from None
     assert process.stdout is not None
@@ -328,7 +329,7 @@ async def _start(paths: KeeperPaths, options: KeeperOptions) -> bool:
     except ValueError:
         word = {"error": f"The keeper ended while starting; see {paths.log}."}
     if "error" in word:
-        raise KeeperError(str(word["error"]))
+        raise KeeperError(str(word["error"]), lasting=True)
     return "ready" in word
 
 

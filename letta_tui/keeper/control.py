@@ -23,7 +23,11 @@ _LONGEST_PATH = 100  # bytes; macOS takes 103, Linux 107
 
 
 class ControlError(Exception):
-    """Told to the window as it stands: one sentence."""
+    """Told to the window as it stands: one sentence. ``lasting``: asking again will not help by itself."""
+
+    def __init__(self, words: str, *, lasting: bool = False) -> None:
+        super().__init__(words)
+        self.lasting = lasting
 
 
 class Peer:
@@ -128,7 +132,8 @@ class ControlServer:
         try:
             answer = await self._handle(peer, question["do"], question)
         except ControlError as error:
-            peer.say({"id": question.get("id"), "ok": False, "error": str(error)})
+            refusal = {"ok": False, "error": str(error), "lasting": error.lasting}
+            peer.say({"id": question.get("id"), **refusal})
         else:
             peer.say({"id": question.get("id"), "ok": True, **answer})
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from letta_tui.keeper.watch import Place, Watch
 from letta_tui.protocol import Frame, Runtime, commands
@@ -17,21 +17,24 @@ from letta_tui.transport import Backoff, Client, Endpoint, TransportError, open_
 
 _ANSWER_SECONDS = 15.0
 _RETRY_SECONDS = 0.1
+_LASTED_SECONDS = 1.0
 
 
 class Link:
-    """``on_frame`` sees every event; ``on_lost`` is awaited when the connection dropped and says whether to
-    connect again (the server may be gone)."""
+    """``on_frame`` sees every event; ``on_lost`` hears why there is no connection, and says whether to try
+    again (the server may be gone)."""
 
     def __init__(
         self,
         watch: Watch,
         on_frame: Callable[[Frame], None],
-        on_lost: Callable[[str], Awaitable[bool]],
+        on_lost: Callable[[str], bool],
+        on_connected: Callable[[], None],
     ) -> None:
         self._watch = watch
         self._on_frame = on_frame
         self._on_lost = on_lost
+        self._on_connected = on_connected
         self._client: Client | None = None
         self._connected = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -92,15 +95,19 @@ class Link:
         return True
 
     async def _stay(self, endpoint: Endpoint) -> None:
-        backoff = Backoff(random.random, first=0.2, longest=15.0)
+        backoff = Backoff(random.random, first=0.2, longest=15.0, stable=_LASTED_SECONDS)
         while True:
+            begun = time.monotonic()
             try:
                 await self._once(endpoint, backoff)
             except TransportError as error:
                 self.words = error.words
-            if not await self._on_lost(self.words):
+            if not self._on_lost(self.words):
                 return
-            await asyncio.sleep(backoff.next(time.monotonic()))
+            wait = backoff.next(time.monotonic())
+            if time.monotonic() - begun > _LASTED_SECONDS and backoff.failures == 1:
+                wait = 0.0  # it was there until now: every moment without a subscriber may cost a turn
+            await asyncio.sleep(wait)
 
     async def _once(self, endpoint: Endpoint, backoff: Backoff) -> None:
         client = Client(await open_connection(endpoint))
@@ -110,6 +117,7 @@ class Link:
             self.held.clear()
             self.words = ""
             self._connected.set()
+            self._on_connected()
             syncing = asyncio.create_task(self._subscribe_all(client))
             try:
                 async for frame in client.events():

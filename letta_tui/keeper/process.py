@@ -52,7 +52,7 @@ class Keeper:
         self._lock = KeeperLock(paths.lock)
         self._log = EndLog(paths.ends)
         self._watch = Watch()
-        self._link = Link(self._watch, self._on_frame, self._on_lost)
+        self._link = Link(self._watch, self._on_frame, self._on_lost, self._on_connected)
         self._server = EmbeddedServer(paths, options, environ)
         self._starting = asyncio.Lock()
         self._leave = asyncio.Event()
@@ -64,7 +64,7 @@ class Keeper:
         self._words = ""
         self._state = "stopped" if options.url is None else "remote"
         self._handed_over = False  # files, socket and server are the next keeper's
-        self._restarting = False
+        self._told = ""  # what was last said about a lost connection
         self._saved: SavedState | None = None
         me = identify(os.getpid())
         if me is None:
@@ -188,7 +188,7 @@ class Keeper:
                 return await self._start_server()
             except ServerTrouble as error:
                 self._state, self._words = "failed", str(error)
-                raise ControlError(str(error)) from None
+                raise ControlError(str(error), lasting=error.lasting) from None
 
     async def _start_server(self) -> SavedServer:
         await self._link.stop()
@@ -205,33 +205,31 @@ class Keeper:
 
     async def _restart_server(self) -> None:
         if self._options.url is not None:
-            raise ControlError("The keeper did not start this server and cannot restart it.")
+            raise ControlError("The keeper did not start this server and cannot restart it.", lasting=True)
         async with self._starting:
-            self._restarting = True
-            try:
-                await self._link.stop()
-                await self._server.stop()
-                self._note(self._watch.server_gone(time.time(), "The server was restarted."))
-            finally:
-                self._restarting = False
+            await self._link.stop()
+            await self._server.stop()
+            self._note(self._watch.server_gone(time.time(), "The server was restarted."))
+            self._was_busy = ()
         await self._ensure_server()
 
-    async def _on_lost(self, words: str) -> bool:
+    def _on_connected(self) -> None:
+        if self._told:
+            self._say("Connected again.")
+            self._told = ""
+
+    def _on_lost(self, words: str) -> bool:
+        """Whether to connect again."""
         if self._options.url is not None:
+            if words != self._told:
+                self._told = words
+                self._say(words)
             return True
-        if self._restarting:
-            return False
-        # A dying server closes its sockets a moment before it is gone.
-        for _ in range(20):
-            if not self._server.alive():
-                break
-            if self._link.words == "":
-                return True
-            await asyncio.sleep(0.05)
-        else:
-            return True
+        if self._server.alive():
+            return True  # perhaps dying: then the next attempt is refused, and this is asked again
         self._state, self._words = "stopped", "The server ended unexpectedly."
         self._note(self._watch.server_gone(time.time(), self._words))
+        self._was_busy = ()
         self._control.news({"news": "server", "state": "stopped", "words": self._words})
         self._consider()
         return False

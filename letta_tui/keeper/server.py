@@ -23,7 +23,14 @@ _TAIL = 600  # characters of the output told to a person
 
 
 class ServerTrouble(Exception):
-    """The server could not be started; the text is one sentence, perhaps with what it printed."""
+    """The server could not be started; the text is one sentence, perhaps with what it printed.
+
+    ``lasting``: it will not start until the person has changed something.
+    """
+
+    def __init__(self, words: str, *, lasting: bool = False) -> None:
+        super().__init__(words)
+        self.lasting = lasting
 
 
 class EmbeddedServer:
@@ -43,7 +50,7 @@ class EmbeddedServer:
         try:
             program = list(command) if command else find_letta(self._options.letta, self._environ)
         except NoProgram as error:
-            raise ServerTrouble(str(error)) from None
+            raise ServerTrouble(str(error), lasting=True) from None
         companions = [await self._companion(i, c) for i, c in enumerate(self._options.companions)]
         try:
             identity, url = await self._launch(program)

@@ -1,0 +1,159 @@
+"""The keeper process without a server: size, refusals, the change to a newer one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from letta_tui.keeper import client, control
+from letta_tui.keeper.client import (
+    KeeperError,
+    KeeperOptions,
+    KeeperPaths,
+    ensure_keeper,
+    find_keeper,
+    stop_keeper,
+)
+from letta_tui.keeper.files import KeeperLock
+from tests.support.server import until
+
+
+@pytest.fixture
+async def paths(tmp_path: Path) -> AsyncIterator[KeeperPaths]:
+    found = KeeperPaths(tmp_path / "state", tmp_path / "run")
+    yield found
+    await stop_keeper(found)
+
+
+def test_it_never_draws() -> None:
+    program = (
+        "import sys, letta_tui.keeper.process; print([m for m in sys.modules if m in ('textual', 'rich')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+async def test_it_is_small_and_answers_after_a_stale_socket_and_lock_file(paths: KeeperPaths) -> None:
+    paths.state.mkdir()
+    paths.runtime.mkdir()
+    paths.lock.write_text("")
+    (paths.runtime / control.SOCKET_NAME).write_text("left behind")
+    handle = await ensure_keeper(paths, KeeperOptions())
+    status = await handle.status()
+    assert (status.windows, status.server, status.pid) == (1, "stopped", handle.pid)
+    assert (paths.runtime / control.SOCKET_NAME).stat().st_mode & 0o077 == 0
+    assert psutil.Process(handle.pid).memory_full_info().uss < 40 * 1024 * 1024
+    await handle.close()
+
+
+async def test_a_window_counts_until_its_process_is_gone(paths: KeeperPaths) -> None:
+    one = await ensure_keeper(paths, KeeperOptions())
+    two = await ensure_keeper(paths, KeeperOptions())
+    assert (await one.status()).windows == 2
+    await two.close()
+
+    async def alone() -> bool:
+        return (await one.status()).windows == 1
+
+    await until(alone)
+    await one.close()
+
+
+async def test_no_letta_is_one_lasting_sentence(paths: KeeperPaths, tmp_path: Path) -> None:
+    handle = await ensure_keeper(paths, KeeperOptions(letta=tmp_path / "gone"))
+    with pytest.raises(KeeperError, match="no letta program at") as refused:
+        await handle.endpoint()
+    assert refused.value.lasting
+    status = await handle.status()
+    assert status.server == "failed"
+    await handle.close()
+
+
+async def test_a_server_that_ends_at_once_is_told_with_what_it_printed(
+    paths: KeeperPaths, tmp_path: Path
+) -> None:
+    program = tmp_path / "letta"
+    program.write_text("#!/bin/sh\necho 'the port is on fire' >&2\nexit 3\n")
+    program.chmod(0o755)
+    handle = await ensure_keeper(paths, KeeperOptions(letta=program))
+    with pytest.raises(KeeperError, match="the port is on fire"):
+        await handle.endpoint()
+    await handle.close()
+
+
+async def test_a_folder_that_takes_nothing_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file")
+    with pytest.raises(KeeperError, match="folder"):
+        await ensure_keeper(KeeperPaths(tmp_path / "state", tmp_path / "run"), KeeperOptions())
+
+
+async def test_a_keeper_that_does_not_answer_is_named_and_can_be_ended(
+    paths: KeeperPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = await ensure_keeper(paths, KeeperOptions())
+    os.kill(handle.pid, signal.SIGSTOP)
+    monkeypatch.setattr(client, "_HELLO_SECONDS", 0.2)
+    monkeypatch.setattr(client, "START_SECONDS", 1.0)
+    with pytest.raises(KeeperError, match=str(handle.pid)):
+        await ensure_keeper(paths, KeeperOptions())
+    assert await stop_keeper(paths)
+    assert not psutil.pid_exists(handle.pid) or psutil.Process(handle.pid).status() == psutil.STATUS_ZOMBIE
+    await handle.close()
+
+
+async def test_an_older_keeper_makes_room_for_the_newer(
+    paths: KeeperPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = await ensure_keeper(paths, KeeperOptions())
+    monkeypatch.setattr(client, "CONTROL", control.CONTROL + 1)
+    monkeypatch.setattr(client, "START_SECONDS", 10.0)
+
+    async def next_start(*_: object) -> bool:
+        # What a newer program would start: here, whoever gets the lock the old one has let go of.
+        lock = KeeperLock(paths.lock)
+        assert lock.acquire()
+        lock.release()
+        monkeypatch.setattr(client, "CONTROL", control.CONTROL)
+        monkeypatch.setattr(client, "_start", start)
+        return False
+
+    start = client._start
+    monkeypatch.setattr(client, "_start", next_start)
+    new = await ensure_keeper(paths, KeeperOptions())
+    assert new.pid != old.pid
+    assert (await old.status()).pid == old.pid  # it lingers, so that nothing loses its last subscriber
+    assert await find_keeper(paths) is not None
+    os.kill(old.pid, signal.SIGTERM)
+    await until(lambda: old.gone)
+    assert (await new.status()).pid == new.pid  # and took nothing along
+    await old.close()
+    await new.close()
+
+
+async def test_nonsense_on_the_channel_is_answered_and_harms_nobody(paths: KeeperPaths) -> None:
+    handle = await ensure_keeper(paths, KeeperOptions())
+    reader, writer = await asyncio.open_unix_connection(paths.runtime / control.SOCKET_NAME)
+    await reader.readline()
+    for line in (b"not json\n", b"[1]\n", b'{"id": 7, "do": "dance"}\n'):
+        writer.write(line)
+        answer = json.loads(await reader.readline())
+        assert answer["ok"] is False
+        assert answer["error"].endswith(".")
+    writer.close()
+    assert (await handle.status()).windows == 1
+    await handle.close()
+
+
+async def test_a_path_too_long_for_a_socket_is_one_sentence(tmp_path: Path) -> None:
+    long = tmp_path / ("x" * 120)
+    with pytest.raises(KeeperError, match="too long"):
+        await ensure_keeper(KeeperPaths(tmp_path / "state", long), KeeperOptions())
