@@ -94,7 +94,7 @@ def approval(request_id: str = "req-1", position: int = 1, total: int = 1, **mor
 
 QUEUE = (
     QueueItemView("q1", "cm-2", "then run the linter", paused=True),
-    QueueItemView("q2", "cm-3", "and update the docs", held_here=True, note="held until the one before it is settled"),
+    QueueItemView("q2", "cm-3", "and update the docs", held_here=True, note="held until that one is settled"),
 )  # fmt: skip
 
 RECOVERY = RecoveryView(

@@ -98,7 +98,7 @@ async def test_drafts_are_stored_while_typing_and_when_the_window_is_left(port: 
         assert port.sent(SaveDraft)[-1] == SaveDraft("abc")
 
 
-async def test_a_stored_draft_comes_back_and_a_returned_message_goes_before_what_is_there(
+async def test_a_returned_message_goes_before_what_is_there(
     port: FakePort,
 ) -> None:
     async with running(port) as (app, pilot):

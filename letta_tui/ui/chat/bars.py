@@ -88,11 +88,13 @@ class HeaderBar(Bar):
             ((agent or "letta-tui") + "  ", "bold $foreground"),
             (title, "$quiet"),
         )
+        limit = max(12, width * 3 // 5)
         words = one_line(link.words, 120)
+        if link.phase == "ready" and cells(words) > limit - 18:
+            words = "Connected"  # the whole sentence is for wide terminals and trouble
         if link.phase == "ready" and link.held:
             words = f"{words.rstrip('.')} · safe to close"
         colour = _COLOURS.get(link.phase, "$warning")
-        limit = max(12, width * 3 // 5)
         right = Content.assemble(
             (_DOTS.get(link.phase, "◌") + " ", colour),
             (words, "$quiet" if link.phase == "ready" else colour),
@@ -121,9 +123,9 @@ class StatusBar(Bar):
             colour = "$warning"
         parts: list[Content | tuple[str, str]] = [("▪ ", colour), (words + " ", colour)]
         if status.turn_started is not None:
-            parts.append((f"{elapsed(self.now - status.turn_started)}", "$quiet"))
+            parts.append((f"{elapsed(self.now - status.turn_started)}  ", "$quiet"))
         if status.activity not in ("cancelling", "idle"):
-            parts.append(("  Esc stops", "$quiet"))
+            parts.append(("Esc stops", "$quiet"))
         return Content.assemble(*parts)
 
     def line(self, width: int) -> Content:

@@ -206,7 +206,6 @@ class Composer(Vertical):
         else:
             self.history.stop()
         self._leaving = False
-        text = self.draft.free_text
         if self.draft.text != self._said_about:
             self.say("")
         self._choice = 0
@@ -261,7 +260,7 @@ class Composer(Vertical):
         first = min(max(0, self._choice - rows + 1), max(0, len(found) - rows))
         lines = []
         for number, command in enumerate(found[first : first + rows], first):
-            name = f"/{command.name}" + (f" {command.argument}" if command.argument else "")
+            name = f"/{command.name}" + (f" [{command.argument}]" if command.argument else "")
             chosen = number == self._choice
             lines.append(
                 Content.assemble(

@@ -37,7 +37,7 @@ def help_lines() -> list[tuple[str, str]]:
         lines += [(names(k.keys) if k.action != "suggest" else "1 … 9", k.words) for k in found]
     lines.append(("Commands, at the beginning of a message", ""))
     for command in COMMANDS:
-        name = f"/{command.name}" + (f" {command.argument}" if command.argument else "")
+        name = f"/{command.name}" + (f" [{command.argument}]" if command.argument else "")
         lines.append((name, command.words))
     lines.append(("//text", "Send a message that begins with a slash"))
     return lines
@@ -64,7 +64,7 @@ class HelpScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         version = f" {self._options.version}" if self._options.version else ""
-        yield Static(Content.assemble(("Help", "bold"), ("  letta-tui" + version, "$quiet")), id="help-head")
+        yield Static(Content.assemble(("Help  ", "bold"), ("letta-tui" + version, "$quiet")), id="help-head")
         with VerticalScroll():
             yield Static("", id="help-lines", markup=False)
         yield Static(Content("↑↓ PgUp PgDn scroll · Esc back"), id="help-foot")

@@ -118,6 +118,7 @@ class SetupScreen(ModalScreen[None]):
     """Three steps, each a list or a line; Esc goes one back. ``step``: where to begin."""
 
     BINDINGS = only("list", "leave", "choose", "move(-1)", "move(1)")
+    AUTO_FOCUS = ""
 
     DEFAULT_CSS = """
     SetupScreen {
