@@ -37,6 +37,7 @@ class Rules:
     tested: bool = True
     most_attempts: int = 2
     without: str = ""  # name of the rule left out
+    only: frozenset[str] = frozenset()  # the faults that may happen; empty: all of them
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,12 @@ class World:
     runs: int = 0
     reruns: int = 0
     compacted: bool = False
+    pending: tuple[str, ...] = ()  # journaled, will be run again by a restarted server
     # time and luck
     wall: float = 0.0
     mono: float = 0.0
     faults: int = 0
+    late: bool = False  # the settle delay was too short for something on its way
     risked: bool = False  # the person chose a choice whose risk was told
     broken: str = ""  # the promise that was broken
 
@@ -119,7 +122,8 @@ class World:
             tuple((v.delivery, v.offers) for v in self.verdicts),
             (self.to_server, self.to_client, self.limbo, self.running, self.busy, self.queue, self.history),
             tuple((m, int((self.wall - at) // HALF_HOUR), held) for m, at, held in self.journal),
-            (self.runs, self.reruns, self.compacted, self.faults, self.risked, self.broken),
+            (self.runs, self.reruns, self.compacted, self.pending, self.faults, self.late, self.risked),
+            self.broken,
         )
 
 
@@ -263,9 +267,17 @@ def _reading(w: World, rules: Rules) -> Iterator[Step]:
             yield "read queue", _settle(replace(w, queue_read=frozenset(w.queue)), rules)
         else:
             yield "read history", _settle(replace(w, history_read=w.history), rules)
-    if w.read_once and not w.settled and w.step == 0 and not w.to_server:
-        # The settle delay is as long as it takes for stray bytes to be read or lost.
-        yield "settle", replace(w, settled=True, step=0)
+    if w.read_once and not w.settled and w.step == 0:
+        # The settle delay is as long as it takes for stray bytes to be read or lost, and for a restarted
+        # server to take up its journal; when it is not, a second run must still be impossible.
+        if not w.pending and all(f.connection == w.connection for f in w.to_server):
+            yield "settle", replace(w, settled=True)
+        elif w.faults < rules.faults and _may("late", rules):
+            yield "late", replace(w, settled=True, late=True, faults=w.faults + 1)
+
+
+def _may(fault: str, rules: Rules) -> bool:
+    return not rules.only or fault in rules.only
 
 
 def _loop(w: World) -> tuple[bool, tuple[str, ...]]:
@@ -279,21 +291,21 @@ def _settle(w: World, rules: Rules) -> World:
         idle = True
     rows = tuple(HistoryRow(f"{key}-{n}", key, "user") for n, key in enumerate(w.history_read))
     first = (HistoryRow("a", "", "assistant"),)
+    compacted = w.compacted and rules.without != "compaction"
     if w.compacted:
-        first, rows = (HistoryRow("summary", "", "summary"),), ()
-        if rules.without == "compaction":
-            first = (HistoryRow("a", "", "assistant"),)
-    fence = w.mono if rules.without == "fence" else w.fence
+        rows = ()
+        first = (HistoryRow("summary", "", "summary"),) if compacted else first
+    now = Stamp(w.mono, w.mono, "boot") if rules.without == "sleep counts" else w.now()
     reading = Reading(
         PLACE,
         w.connection,
-        w.now(),
+        now,
         server_version="0.34.12" if rules.tested else "9.9",
-        fence=Stamp(w.wall, fence, "boot"),
+        fence=Stamp(w.wall, w.fence, "boot"),
         second=w.settled or rules.without == "settle",
         queue=QueueRead(1, w.queue_read),
         loop=LoopRead(2, idle, processing=not idle, by_run={f"run-{k}": (k,) for k in running}),
-        history=HistoryRead(3, first + rows, from_start=not w.compacted, compacted=w.compacted),
+        history=HistoryRead(3, first + rows, from_start=not compacted, compacted=compacted),
     )
     policy = _policy(rules)
     verdicts = reconcile(w.sends, reading, policy)
@@ -321,10 +333,11 @@ def broken_by_verdict(w: World, verdicts: tuple[Verdict, ...]) -> World:
             key in (w.limbo, w.running)
             or key in w.queue
             or key in w.history
+            or key in w.pending
             or any(f.key == key for f in w.to_server)
         )
         gone = verdict.delivery in ("vanished", "failed") or verdict.sentence == "lost_safe"
-        if gone and somewhere and any(e.kind == "absent" for e in verdict.evidence):
+        if gone and somewhere and not w.late and any(e.kind == "absent" for e in verdict.evidence):
             return replace(w, broken=f"P4: {key} called {verdict.sentence} while the server has it")
         if w.history_read.count(key) > 1 and not w.compacted and verdict.sentence != "delivered_twice":
             return replace(w, broken=f"P5: {key} ran twice and nobody says so")
@@ -340,7 +353,8 @@ def _person(w: World, rules: Rules) -> Iterator[Step]:
             continue
         for offer in verdict.offers:
             if offer.action == "resend" and len(send.attempts) < rules.most_attempts:
-                if same_id_is_safe(send, w.now(), _policy(rules)):
+                now = Stamp(w.mono, w.mono, "boot") if rules.without == "sleep counts" else w.now()
+                if same_id_is_safe(send, now, _policy(rules)):
                     yield "send again", _begin(w, send)
             elif offer.action == "send_new" and len(w.sends) == 1:
                 new = replace(
@@ -386,6 +400,8 @@ def _server(w: World, rules: Rules) -> Iterator[Step]:
         )
     if w.busy:
         yield "somebody's turn ends", replace(w, busy=False)
+    if w.pending and w.connection:
+        yield "take up the journal", replace(w, queue=(*w.pending, *w.queue), pending=())
     if w.queue and not (w.limbo or w.running or w.busy):
         after = replace(w, queue=w.queue[1:], limbo=w.queue[0])
         yield "dequeue", _tell(after, "dequeued", w.queue[0])
@@ -408,7 +424,7 @@ def _take(w: World, frame: Frame, rules: Rules) -> Iterator[Step]:
     entry = next((e for e in w.journal if e[0] == frame.key and w.wall - e[1] < JOURNAL), None)
     if rules.deduplicates and entry is not None:
         yield "take (known)", answer(w, "ack")
-        if entry[2] and w.faults < rules.faults:
+        if entry[2] and w.faults < rules.faults and _may("refuse (reserved)", rules):
             yield "refuse (reserved)", answer(replace(w, faults=w.faults + 1), "refused")
         return
     kept = tuple(e for e in w.journal if e[0] != frame.key)
@@ -418,11 +434,17 @@ def _take(w: World, frame: Frame, rules: Rules) -> Iterator[Step]:
         yield "take (queued)", _tell(queued, "queue_seen", frame.key)
     else:
         yield "take (started)", answer(replace(taken, limbo=frame.key), "ack")
-    if w.faults < rules.faults:
+    if w.faults < rules.faults and _may("refuse", rules):
         yield "refuse", answer(replace(w, faults=w.faults + 1), "refused")
 
 
 def _faults(w: World, rules: Rules) -> Iterator[Step]:
+    for name, after in _every_fault(w, rules):
+        if _may(name, rules):
+            yield name, after
+
+
+def _every_fault(w: World, rules: Rules) -> Iterator[Step]:
     if w.faults >= rules.faults or not w.sends:
         return
     f = replace(w, faults=w.faults + 1)
@@ -434,7 +456,7 @@ def _faults(w: World, rules: Rules) -> Iterator[Step]:
         yield "client crash", replace(f, **lost, to_write=None, verdicts=())  # type: ignore[arg-type]
     if w.limbo or w.running or w.queue or w.to_server:
         held = [m for m, _, payload in w.journal if payload]
-        again = [m for m in (w.running, w.limbo, *w.queue) if m in held]
+        again = [m for m in (w.running, w.limbo, *w.pending, *w.queue) if m in held]
         after = replace(
             f,
             **lost,  # type: ignore[arg-type]
@@ -444,7 +466,8 @@ def _faults(w: World, rules: Rules) -> Iterator[Step]:
             limbo="",
             running="",
             busy=False,
-            queue=tuple(again),
+            queue=(),
+            pending=tuple(again),
             reruns=w.reruns + (1 if w.running and w.running in again else 0),
             # The row of a run that was under way is already in history, so it is there twice later.
             history=(*w.history, w.running) if w.running else w.history,
@@ -458,10 +481,10 @@ def _faults(w: World, rules: Rules) -> Iterator[Step]:
         yield "drop", _tell(replace(f, queue=w.queue[1:], journal=journal), "removed", dropped)
     if not (w.busy or w.limbo or w.running) and not w.queue:
         yield "somebody's turn starts", replace(f, busy=True)
-    if w.wall < 2 * HALF_HOUR and w.sends[0].attempts:
-        # The lid is closed: the monotonic clock stands.
-        yield "sleep half an hour", replace(f, wall=w.wall + HALF_HOUR, verdicts=w.verdicts, step=0)
-        yield "sleep an hour", replace(f, wall=w.wall + 2 * HALF_HOUR, verdicts=w.verdicts, step=0)
+    if w.wall < 2 * HALF_HOUR and w.sends[0].attempts and not w.to_server:
+        # The lid is closed: the monotonic clock stands. No byte waits in a socket for that long.
+        yield "sleep half an hour", replace(f, wall=w.wall + HALF_HOUR, step=0)
+        yield "sleep an hour", replace(f, wall=w.wall + 2 * HALF_HOUR, step=0)
     if not w.compacted and w.history:
         yield "compaction", replace(f, compacted=True, step=0)
 

@@ -1,0 +1,32 @@
+"""The machine of one send keeps its promises in every state, and each rule is needed for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.model.ablations import ABLATIONS
+from tests.model.explorer import explore
+from tests.model.world import Rules
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [Rules(1), Rules(1, deduplicates=False, tested=False)],
+    ids=["deduplicating", "of unknown habits"],
+)
+def test_every_state_keeps_the_promises(rules: Rules, capsys: pytest.CaptureFixture[str]) -> None:
+    result = explore(rules)
+    with capsys.disabled():
+        print(f"\nmodel: {result.states:,} states, {result.moves:,} moves, violations: {result.broken or 0}")
+    assert result.broken == "", result.trace
+    assert result.complete
+    assert result.states > 3_000
+    reached = {"prepared", "unconfirmed", "accepted", "started", "queued", "rejected", "unknown"}
+    assert reached <= set(result.deliveries)
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_a_rule_left_out_breaks_a_promise(name: str) -> None:
+    rules, promise = ABLATIONS[name]
+    result = explore(rules, 60_000)
+    assert result.broken.startswith(promise), f"{name} is not needed in {result.states} states"
