@@ -257,6 +257,39 @@ def test_the_text_of_a_stopped_turn_stays(screen: Screen) -> None:
     assert not screen.transcript.unsettled
 
 
+def test_a_stopped_reply_stays_below_a_prompt_that_only_history_has(screen: Screen) -> None:
+    screen.history(text_row("old", mid="m0", date="2026-01-01T00:00:00Z"))
+    screen(loop(BUSY, "r1"), assistant("half", seq=1, date="2026-01-01T00:00:09Z"))
+    screen(loop(IDLE), finished("cancelled"))
+    screen.history(
+        text_row("old", mid="m0", date="2026-01-01T00:00:00Z"),
+        user_row("theirs", mid="u1", otid="x", date="2026-01-01T00:00:05Z"),
+        user_row("next", mid="u2", otid="y", date="2026-01-01T00:00:20Z"),
+    )
+    assert screen.texts == ["old", "theirs", "half", "next"]
+
+
+def test_an_overtaken_answer_does_not_bring_back_what_was_compacted(screen: Screen) -> None:
+    rows = user_row("1", mid="u1"), user_row("2", mid="u2")
+    screen.history(*rows)
+    early = screen.transcript.mark()
+    screen(loop(BUSY), loop(IDLE))
+    screen.history(rows[1])
+    screen.history(*rows, asked=early)
+    assert screen.view.rows[0].marks == (GONE,)
+
+
+def test_a_call_without_result_is_closed_only_when_nothing_runs(screen: Screen) -> None:
+    screen(loop(BUSY, "r1"))
+    screen.history(call_row("c1", mid="m1"))
+    assert screen.tool.state == "requested"
+    screen(loop(IDLE))
+    screen.history(call_row("c1", mid="m1"))
+    assert screen.tool.state == "closed"
+    fresh = Screen().history(call_row("c1", mid="m1"))
+    assert fresh.tool.state == "closed"
+
+
 def test_reminders_are_hidden(screen: Screen) -> None:
     reminder = "<system-reminder>\nthe user's shell\n</system-reminder>\n"
     screen.history(
@@ -507,6 +540,13 @@ def test_a_denial_says_by_whom(screen: Screen, by: Any) -> None:
     assert screen.tool.state == "denied"
     screen(returned("please not", status="error"))
     assert (screen.tool.state, screen.tool.decided_by, screen.tool.reason) == ("denied", by, "please not")
+
+
+def test_an_allowed_call_that_fails_was_not_denied(screen: Screen) -> None:
+    screen(request())
+    screen.take(screen.transcript.decided("c1", "allow", "you"))
+    screen(returned("exit code 1", status="error"))
+    assert (screen.tool.state, screen.tool.decided_by, screen.tool.reason) == ("failed", "you", "")
 
 
 @pytest.mark.parametrize("words", ["Interrupted by user", "User interrupted the stream"])

@@ -105,7 +105,9 @@ def test_the_end_frame_is_lost_and_the_next_turn_begins(play: Play) -> None:
 
 
 def test_the_end_overtakes_the_deltas(play: Play) -> None:
-    play.begin()(finished(), assistant("!", seq=3), loop(BUSY, "r1")).end()
+    play.begin()(finished(), assistant("!", seq=3), loop(BUSY, "r1"))
+    assert not play.turn.active
+    play.end()
     play.now += GRACE
     play(device(False), loop(IDLE))
     assert play.outcomes == ["done"]
@@ -140,6 +142,11 @@ def test_a_failure_before_any_run(play: Play) -> None:
 def test_a_remark_is_not_a_failure(play: Play) -> None:
     play.begin()(delta("loop_error", message="slow", is_terminal=False, run_id="r1")).end()(finished())
     assert play.outcomes == ["done"]
+
+
+def test_a_passing_error_is_not_the_reason_of_a_later_end(play: Play) -> None:
+    play.begin()(delta("loop_error", message="slow", is_terminal=False, run_id="r1"), finished("max_steps"))
+    assert play.ends[0].error == ""
 
 
 def test_a_turn_that_ended_unseen(play: Play) -> None:
