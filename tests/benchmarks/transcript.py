@@ -92,7 +92,9 @@ async def start(app: App[None]) -> float:
 
 
 async def reset(count: int) -> tuple[float, float]:
-    rows = tuple(Row(f"k{n}", "assistant" if n % 2 else "user", MARKDOWN if n % 2 else "hello") for n in range(count))
+    rows = tuple(
+        Row(f"k{n}", "assistant" if n % 2 else "user", MARKDOWN if n % 2 else "hello") for n in range(count)
+    )
     app = Gallery()
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
@@ -114,14 +116,18 @@ async def main() -> None:
     for name, text in texts(200 * 1024).items():
         ours = await stream(text)
         print(f"200 KiB, {name}: {ours:.2f} s CPU ({ours / empty:.1f} empty apps)")
-    small = texts(6 * 1024)
+    small = texts(2 * 1024)
     for name in ("mixed", "one list", "one fence"):
         ours, theirs = await stream(small[name]), await stream_widget(small[name])
-        print(f"6 KiB, {name}: ours {ours:.3f} s, Markdown widget {theirs:.3f} s, ratio 1 : {theirs / ours:.0f}")
+        print(
+            f"2 KiB, {name}: ours {ours:.3f} s, Markdown widget {theirs:.3f} s, ratio 1 : {theirs / ours:.0f}"
+        )
     for count in (10_000, 50_000):
         opened, append = await reset(count)
         print(f"{count:,} rows: reset and paint {opened * 1000:.0f} ms, append {append * 1e6:.0f} µs each")
-    print(f"peak memory of this whole run: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+    print(
+        f"peak memory of this whole run: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB"
+    )
 
 
 if __name__ == "__main__":

@@ -49,15 +49,27 @@ def rows() -> tuple[Row, ...]:
         Row("r1", "reasoning", "The person wants to know about durability. " * 6),
         Row("t1", "tool", tool=ToolView("c1", "Bash", '{"command": "ls -la src/ledger"}', "done", LISTING)),
         Row("t2", "tool", tool=ToolView("c2", "Read", '{"file_path": "/src/ledger/store.py"}', "running")),
-        Row("t3", "tool", tool=ToolView("c3", "Write", '{"file_path": "/etc/passwd"}', "denied", "", "you", "not there")),
-        Row("t4", "tool", tool=ToolView("c4", "Fetch", '{"url": "https://x.y"}', "failed", "timed out", seconds=30.0)),
+        Row(
+            "t3",
+            "tool",
+            tool=ToolView("c3", "Write", '{"file_path": "/etc/passwd"}', "denied", "", "you", "not there"),
+        ),
+        Row(
+            "t4",
+            "tool",
+            tool=ToolView("c4", "Fetch", '{"url": "https://x.y"}', "failed", "timed out", seconds=30.0),
+        ),
         Row("a1", "assistant", MARKDOWN),
         Row("w", "away", "you were away from 14:02 to 14:40 · 2 turns ended"),
         Row("n", "notice", "The conversation was compacted."),
         Row("e", "error", "The provider refused the key (401)."),
         Row("u2", "user", "And now?", delivery="unknown", marks=("no longer in the server's history",)),
-        Row("u3", "user", "Then send this one after it, if it is not too long for the line that it stands on.",
-            delivery="queued"),
+        Row(
+            "u3",
+            "user",
+            "Then send this one after it, if it is not too long for the line that it stands on.",
+            delivery="queued",
+        ),
     )
 
 

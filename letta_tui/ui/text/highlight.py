@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from letta_tui.ui.text.lines import Span
+from letta_tui.ui.text.lines import Span, slice_spans
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -88,3 +89,23 @@ def highlight(code: str, language: str) -> list[list[Span]]:
 def highlight_line(line: str, language: str) -> tuple[Span, ...]:
     """One line on its own: what a fence looks like while it is still open."""
     return tuple(highlight(line, language)[0])
+
+
+@lru_cache(maxsize=64)
+def _highlight_block(lines: tuple[str, ...], language: str) -> list[list[Span]]:
+    return highlight("\n".join(lines), language)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """A piece of code that is coloured only when some of it is painted."""
+
+    lines: tuple[str, ...]
+    language: str
+    whole: bool  # coloured as a whole; otherwise line by line
+
+    def spans(self, line: int, start: int, end: int) -> list[Span]:
+        """Characters ``start`` to ``end`` of a line, coloured."""
+        if self.whole:
+            return slice_spans(_highlight_block(self.lines, self.language)[line], start, end)
+        return slice_spans(highlight_line(self.lines[line], self.language), start, end)

@@ -142,21 +142,24 @@ def heal(text: str) -> str:
         bare = text.rstrip().endswith(code)
         return text.rstrip()[: -len(code)] if bare and text.count(code) % 2 else text + code
     body = text
+    if any(len(marker) > 2 for marker in opened):
+        return body
+    closers = ""
     while opened:
         marker = opened.pop()
         stripped = body.rstrip()
-        if stripped.endswith(marker) and not stripped.endswith("\\" + marker):
+        if not closers and stripped.endswith(marker) and not stripped.endswith("\\" + marker):
             body = stripped[: -len(marker)]
         else:
-            body = stripped + marker
-    return body
+            closers += marker
+    return body.rstrip() + closers if closers else body
 
 
 def _track(text: str, at: int, marker: str, opened: list[str]) -> None:
     before = text[at - 1] if at else " "
     end = at + len(marker)
     after = text[end] if end < len(text) else ""
-    if marker in opened and not before.isspace():
+    if len(marker) < 3 and marker in opened and not before.isspace():
         del opened[len(opened) - 1 - opened[::-1].index(marker) :]
     elif marker[0] == "_" and (before.isalnum() or before == "_"):
         return

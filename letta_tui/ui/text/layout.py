@@ -5,9 +5,18 @@ from __future__ import annotations
 from rich.cells import cell_len
 
 from letta_tui.ui.text.blocks import Leaf, TableShape, split_row
-from letta_tui.ui.text.highlight import WHOLE_LIMIT, highlight, highlight_line
+from letta_tui.ui.text.highlight import WHOLE_LIMIT, CodeBlock
 from letta_tui.ui.text.inline import heal, inline_lines
-from letta_tui.ui.text.lines import Line, Span, crop_text, width_of, wrap_spans, wrap_text
+from letta_tui.ui.text.lines import (
+    CodeRef,
+    Line,
+    Span,
+    crop_text,
+    slice_spans,
+    width_of,
+    wrap_spans,
+    wrap_text,
+)
 
 _MIN_COLUMN = 4
 _MAX_RULE = 60
@@ -73,31 +82,23 @@ def _para(leaf: Leaf, base: str, width: int, first: list[Span], rest: list[Span]
 
 def _fence(leaf: Leaf, width: int, first: list[Span], rest: list[Span]) -> list[Line]:
     """Code on a panel of its own; a long line goes on below, indented, and is copied as one."""
-    code = leaf.lines
-    if leaf.open or leaf.size > WHOLE_LIMIT:
-        coloured = [list(highlight_line(line, leaf.language)) for line in code]
-    else:
-        coloured = highlight("\n".join(code), leaf.language) if code else []
-    if not coloured:
-        coloured = [[]]
+    block = CodeBlock(tuple(leaf.lines), leaf.language, whole=not leaf.open and leaf.size <= WHOLE_LIMIT)
     room = max(4, width - width_of(rest) - 2)
     label = "" if leaf.continued else leaf.language
     lines: list[Line] = []
-    for number, spans in enumerate(coloured):
-        text = "".join(part for part, _ in spans)
-        pieces = _code_pieces(text, room)
-        for piece, (start, end) in enumerate(pieces):
+    for number, text in enumerate(leaf.lines or [""]):
+        for piece, (start, end) in enumerate(_code_pieces(text, room)):
             lead = rest if number or piece else first
-            body = _slice(spans, start, end)
+            part = text[start:end]
             mark: Span = ("  ↪ ", "~code.mark") if piece else (" ", "~code.pad")
-            used = width_of(lead) + len(mark[0]) + width_of(body)
-            space = width - used
-            line = [*lead, mark, *body]
+            space = width - width_of(lead) - len(mark[0]) - cell_len(part)
+            line = [*lead, mark, (part, "code.text")]
             if not lines and label and space > len(label) + 3:
                 line += [(" " * (space - len(label) - 1), "~code.pad"), (label + " ", "~code.mark")]
             elif space > 0:
                 line.append((" " * space, "~code.pad"))
-            lines.append(Line(tuple(line), "" if piece else "\n"))
+            ref = CodeRef(block, len(lead) + 1, number, start, end) if leaf.language and part else None
+            lines.append(Line(tuple(line), "" if piece else "\n", ref))
     return lines
 
 
@@ -111,17 +112,6 @@ def _code_pieces(text: str, room: int) -> list[tuple[int, int]]:
         pieces.append((start, start + size))
         start += size
     return pieces
-
-
-def _slice(spans: list[Span], start: int, end: int) -> list[Span]:
-    out: list[Span] = []
-    position = 0
-    for text, style in spans:
-        part = text[max(0, start - position) : max(0, end - position)]
-        if part:
-            out.append((part, style))
-        position += len(text)
-    return out
 
 
 # Tables
@@ -181,7 +171,7 @@ def _table_row(
         text = cells[index] if index < len(cells) else ""
         spans = [span for line in inline_lines(text, base) for span in line]
         whole = "".join(part for part, _ in spans)
-        columns.append([_slice(spans, start, end) for start, end, _ in wrap_text(whole, width, width)])
+        columns.append([slice_spans(spans, start, end) for start, end, _ in wrap_text(whole, width, width)])
     height = max(len(column) for column in columns)
     lines: list[Line] = []
     for number in range(height):

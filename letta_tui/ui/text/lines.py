@@ -9,12 +9,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from rich.cells import cell_len, split_graphemes
 
 Span = tuple[str, str]
 """(text, style name)"""
+
+
+class Colouring(Protocol):
+    """Gives code its colours when it is painted, which most of it never is."""
+
+    def spans(self, line: int, start: int, end: int) -> list[Span]: ...
+
+
+class CodeRef(NamedTuple):
+    """Span ``index`` of a line is characters ``start`` to ``end`` of line ``line`` of a block of code."""
+
+    block: Colouring
+    index: int
+    line: int
+    start: int
+    end: int
 
 
 class Line(NamedTuple):
@@ -23,6 +39,14 @@ class Line(NamedTuple):
 
     spans: tuple[Span, ...]
     join: str = "\n"
+    code: CodeRef | None = None
+
+    def painted(self) -> tuple[Span, ...]:
+        """The spans with code in its colours; the text is the same."""
+        if self.code is None:
+            return self.spans
+        block, index, line, start, end = self.code
+        return (*self.spans[:index], *block.spans(line, start, end), *self.spans[index + 1 :])
 
     @property
     def text(self) -> str:
@@ -78,13 +102,13 @@ def wrap_text(text: str, first: int, rest: int) -> list[tuple[int, int, str]]:
             used += size
             end = stop
             continue
-        if size <= rest and (single or size == stop - at):
-            if end > start:
-                lines.append((start, end, join))
-                join = " "
+        narrow = single or size == _characters(match.group())
+        if size <= rest and narrow and end > start:
+            lines.append((start, end, join))
+            join = " "
             start, end, used, room = at, stop, size, rest
             continue
-        for piece_at, piece_stop, cells in _pieces(match.group(), at, rest, single):
+        for piece_at, piece_stop, cells in _pieces(match.group(), at, min(room, rest), single):
             if used + cells > room:
                 if end > start:
                     lines.append((start, end, join))
@@ -97,26 +121,29 @@ def wrap_text(text: str, first: int, rest: int) -> list[tuple[int, int, str]]:
     return lines
 
 
+def _characters(word: str) -> int:
+    """Characters of ``word``, a mark and what it stands on being one."""
+    return len(split_graphemes(word)[0])
+
+
 def _pieces(word: str, at: int, room: int, single: bool) -> Iterator[tuple[int, int, int]]:
     """The parts a word may be broken into: (start, end, cells). Narrow runs that fit stay whole."""
     if single:
         for index in range(at, at + len(word)):
             yield index, index + 1, 1
         return
+    mixed = cell_len(word) != _characters(word)
+    room = min(room, 12)
     run_at = run_stop = run_cells = 0
     for start, end, cells in split_graphemes(word)[0]:
-        if cells == 1 and run_cells < room and (run_cells or cell_len(word) > len(word)):
-            if not run_cells:
-                run_at = start
+        if cells == 1 and mixed and run_cells < room:
+            run_at = run_at if run_cells else start
             run_stop = end
             run_cells += 1
             continue
         if run_cells:
             yield at + run_at, at + run_stop, run_cells
             run_cells = 0
-        if cells == 1:
-            run_at, run_stop, run_cells = start, end, 1
-            continue
         yield at + start, at + end, cells
     if run_cells:
         yield at + run_at, at + run_stop, run_cells

@@ -392,7 +392,7 @@ class TranscriptView(ScrollView, can_focus=True):
             segments = [Segment(bar, look["cursor-bar" if on_cursor else "user-bar"])]
         found = self._found_in(line)
         if selected is None and not found:
-            segments += [Segment(_safe(text), look[style]) for text, style in line.spans if text]
+            segments += [Segment(_safe(text), look[style]) for text, style in line.painted() if text]
         else:
             segments += self._marked(line, selected, found)
         strip = Strip(segments)
@@ -427,7 +427,7 @@ class TranscriptView(ScrollView, can_focus=True):
             layers.append((max(0, start - GUTTER), size if end < 0 else max(0, end - GUTTER), chosen))
         segments: list[Segment] = []
         position = 0
-        for text, style in line.spans:
+        for text, style in line.painted():
             cuts = {0, len(text)}
             for start, end, _ in layers:
                 cuts.update(each - position for each in (start, end) if 0 < each - position < len(text))
@@ -654,8 +654,16 @@ class TranscriptView(ScrollView, can_focus=True):
         entry = self._entries.items[index]
         entry.folded = False if folds(entry.row) else entry.folded
         self._entries.lay_out(index)
-        hit = next((n for n in range(entry.height) if needle in entry.line(n).text.casefold()), 0)
+        hit = self._first_hit(entry, needle)
+        if not hit and entry.row.tool is not None and not entry.everything:
+            entry.everything = True
+            self._entries.lay_out(index)
+            hit = self._first_hit(entry, needle)
         return self._walk(index, hit, -min(hit, self._height // 3) if hit else 0)
+
+    @staticmethod
+    def _first_hit(entry: Entry, needle: str) -> int:
+        return next((n for n in range(entry.height) if needle in entry.line(n).text.casefold()), 0)
 
     def find_clear(self) -> None:
         """Forget the search and its highlights."""
