@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import heapq
+import math
+from collections import deque
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -12,83 +14,96 @@ RESTART_DISTANCE = 64
 
 
 class Reorder(Generic[T]):
-    """Holds back what came too early, for a short while.
+    """Holds back what came too early, none of it for longer than a short while.
 
     The counter has holes that nothing will ever fill, so the wait is halved each time it was in vain and
     whole again once it was not. Times are seconds.
     """
 
-    def __init__(self, *, wait: float = 0.25, shortest: float = 0.01, most: int = 4096) -> None:
+    def __init__(self, *, wait: float = 0.5, shortest: float = 0.01, most: int = 4096) -> None:
         self._whole_wait = wait
         self._wait = wait
         self._shortest = shortest
         self._most = most
-        self._next: int | None = None
-        self._early: list[tuple[int, int, T]] = []
+        self._next: int | None = None  # the number whose turn it is
+        self._known = -1  # the highest number known to exist
+        # A heap of place, count, item. The place of an event is its number, that of something without a
+        # number half a step after the event it has to follow.
+        self._early: list[tuple[float, int, T]] = []
+        self._came: deque[tuple[float, int, float]] = deque()  # when, count, place; some have gone out
+        self._held: set[int] = set()  # counts
         self._count = 0
-        self._deadline: float | None = None
 
     @property
     def deadline(self) -> float | None:
         """When to call ``overdue``; None while nothing is held back."""
-        return self._deadline
+        while self._came and self._came[0][1] not in self._held:
+            self._came.popleft()
+        return self._came[0][0] + self._wait if self._came else None
 
     def push(self, seq: int, item: T, now: float) -> list[T]:
-        """Take one in; what may go out now."""
-        if self._next is None or seq < self._next:
-            # The first ever, a late one, or the first after the counter started anew.
-            if self._next is None or self._next - seq > RESTART_DISTANCE:
-                out = self._drain()
-                self._next = seq + 1
-                return [*out, item]
-            return [item]
+        """Take in an event; what may go out now."""
+        if self._next is None or self._next - seq > RESTART_DISTANCE:
+            out = self.drain()
+            self._next = seq + 1
+            self._known = seq
+            return [*out, item]
+        if seq < self._next:
+            return [item]  # late, and given up on: better now than never
+        self._known = max(self._known, seq)
         if seq > self._next:
-            self._count += 1
-            heapq.heappush(self._early, (seq, self._count, item))
-            if len(self._early) > self._most:
-                return self.overdue(float("inf"))
-            if self._deadline is None:
-                self._deadline = now + self._wait
-            return []
+            return self._hold(seq, item, now)
         self._next = seq + 1
-        out = [item]
-        if self._early:
-            out += self._following()
-            if not self._early:
-                self._wait = self._whole_wait
-                self._deadline = None
-            elif len(out) > 1:
-                self._deadline = now + self._wait
+        if not self._early:
+            return [item]
+        out = [item, *self._following()]
+        if not self._early:
+            self._wait = self._whole_wait
         return out
 
+    def expect(self, seq: int) -> None:
+        """An event is known to exist that will come later."""
+        if self._next is not None and seq >= self._next:
+            self._known = max(self._known, seq)
+
+    def follow(self, item: T, now: float) -> list[T]:
+        """Take in what has no number: it comes after every event known so far; what may go out now."""
+        if self._next is None or self._known < self._next:
+            return [item]
+        return self._hold(self._known + 0.5, item, now)
+
     def overdue(self, now: float) -> list[T]:
-        """Give up on the number waited for, if its time has come; what may go out now."""
-        if self._deadline is None or now < self._deadline:
+        """Give up on what was waited for in vain until ``now``; what may go out."""
+        late: float | None = None
+        while self._came and self._came[0][0] + self._wait <= now:
+            _, count, place = self._came.popleft()
+            if count in self._held:
+                late = place if late is None else max(late, place)
+        if late is None:
             return []
         self._wait = max(self._shortest, self._wait / 2)
-        self._next = self._early[0][0]
-        out = self._following()
-        self._deadline = now + self._wait if self._early and now != float("inf") else None
-        if self._early and self._deadline is None:
-            out += self._drain()
-        return out
+        self._next = math.ceil(late)
+        return self._following()
 
     def drain(self) -> list[T]:
         """Everything held back, in order."""
-        return self._drain()
+        if self._early:
+            self._next = math.ceil(max(self._early)[0])
+        return self._following()
+
+    def _hold(self, place: float, item: T, now: float) -> list[T]:
+        self._count += 1
+        heapq.heappush(self._early, (place, self._count, item))
+        self._came.append((now, self._count, place))
+        self._held.add(self._count)
+        return self.drain() if len(self._early) > self._most else []
 
     def _following(self) -> list[T]:
+        """What is held back up to the next hole, in order."""
         out: list[T] = []
         while self._early and self._next is not None and self._early[0][0] <= self._next:
-            seq, _, item = heapq.heappop(self._early)
-            self._next = max(self._next, seq + 1)
+            place, count, item = heapq.heappop(self._early)
+            self._held.discard(count)
+            self._next = max(self._next, math.floor(place) + 1)
             out.append(item)
-        return out
-
-    def _drain(self) -> list[T]:
-        out = [item for _, _, item in sorted(self._early, key=lambda entry: entry[:2])]
-        if self._early:
-            self._next = max(entry[0] for entry in self._early) + 1
-        self._early = []
-        self._deadline = None
         return out

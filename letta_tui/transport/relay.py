@@ -108,14 +108,17 @@ class RelayConnection:
         if frame.type == names.RELAY_PONG:
             return
         if channel == "control" and frame.type == names.STREAM_DELTA:
+            if frame.event_seq is not None:
+                self._order.expect(frame.event_seq)
             return
         if self._is_duplicate(frame):
             return
-        if frame.event_seq is None:
-            self._pass_on([frame])
-            return
         now = asyncio.get_running_loop().time()
-        self._pass_on(self._order.push(frame.event_seq, frame, now))
+        if frame.event_seq is None:
+            # An answer says that what happened before it has been told.
+            self._pass_on(self._order.follow(frame, now))
+        else:
+            self._pass_on(self._order.push(frame.event_seq, frame, now))
         self._set_timer()
 
     def _is_duplicate(self, frame: Frame) -> bool:
@@ -126,15 +129,11 @@ class RelayConnection:
         return False
 
     def _set_timer(self) -> None:
-        deadline = self._order.deadline
-        if deadline is None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-        elif self._timer is None or self._timer.when() != deadline:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = asyncio.get_running_loop().call_at(deadline, self._overdue)
+        """A timer that fires too early is set again then: most of what is held back is soon released."""
+        if self._timer is None and self._lost is None:
+            deadline = self._order.deadline
+            if deadline is not None:
+                self._timer = asyncio.get_running_loop().call_at(deadline, self._overdue)
 
     def _overdue(self) -> None:
         self._timer = None

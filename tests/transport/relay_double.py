@@ -45,11 +45,12 @@ class Subscriber:
     conversation_id: str
     chance: random.Random
     seq: int = 0
-    unacked: dict[int, tuple[str, float]] = field(default_factory=dict)
+    unacked: dict[int, str] = field(default_factory=dict)
+    repeat_at: dict[int, float] = field(default_factory=dict)  # what went out, or got lost, and when again
     acked: Counter[int] = field(default_factory=Counter)
     delivered: Counter[int] = field(default_factory=Counter)
     pings: int = 0
-    outbox: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+    outbox: asyncio.Queue[tuple[int | None, str]] = field(default_factory=asyncio.Queue)
 
 
 @dataclass
@@ -88,6 +89,7 @@ class RelayDouble:
         self.sandboxes: dict[str, dict[str, Any]] = {}
         self.expired: set[str] = set()
         self.refuse_channel: str | None = None  # this channel's socket is not let in
+        self.stall_channel: str | None = None  # this channel's socket is never answered
         self.violations: list[str] = []
         self.base = ""
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -97,7 +99,7 @@ class RelayDouble:
     async def __aenter__(self) -> RelayDouble:
         self._relay = await serve(
             self._socket, "127.0.0.1", 0, process_request=self._admit, compression=None, max_size=None,
-            ping_interval=None,
+            ping_interval=None, open_timeout=1.0,
         )  # fmt: skip
         self._relay_port = self._relay.sockets[0].getsockname()[1]
         self._front = await asyncio.start_server(self._split, "127.0.0.1", 0)
@@ -157,13 +159,15 @@ class RelayDouble:
                 continue
             subscriber.seq += 1
             text = json.dumps({**frame, "seq": subscriber.seq})
-            subscriber.unacked[subscriber.seq] = (text, asyncio.get_running_loop().time())
+            subscriber.unacked[subscriber.seq] = text
             chance = subscriber.chance
             if chance.random() < self.trouble.drop:
+                now = asyncio.get_running_loop().time()
+                subscriber.repeat_at[subscriber.seq] = now + self.redeliver
                 continue
-            self._deliver(subscriber, text)
+            self._deliver(subscriber, subscriber.seq)
             if chance.random() < self.trouble.duplicate:
-                self._deliver(subscriber, text)
+                self._deliver(subscriber, subscriber.seq)
 
     async def rotate(self) -> str:
         """The machine registers anew: another connection id, and the old sockets are closed."""
@@ -183,7 +187,7 @@ class RelayDouble:
 
     # The relay
 
-    def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
+    async def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
         if request.headers.get("Authorization") != f"Bearer {TOKEN}":
             return connection.respond(401, "no\n")
         parts = urlsplit(request.path)
@@ -198,6 +202,8 @@ class RelayDouble:
                 self.violations.append(f"{name} is not named exactly once in {request.path}")
         if request.headers.get("Origin") is not None:
             self.violations.append("an Origin was sent")
+        if query.get("channel") == [self.stall_channel]:
+            await asyncio.Event().wait()
         if query.get("channel") == [self.refuse_channel]:
             return connection.respond(503, "no\n")
         return None
@@ -225,24 +231,27 @@ class RelayDouble:
     async def _write(self, subscriber: Subscriber) -> None:
         with contextlib.suppress(ConnectionClosed):
             while True:
-                text = await subscriber.outbox.get()
+                seq, text = await subscriber.outbox.get()
                 if self.trouble.delay and subscriber.outbox.empty():
                     await asyncio.sleep(subscriber.chance.random() * self.trouble.delay)
                 await subscriber.socket.send(text)
+                if seq in subscriber.unacked:
+                    now = asyncio.get_running_loop().time()
+                    subscriber.repeat_at[seq] = now + self.redeliver
 
-    def _deliver(self, subscriber: Subscriber, text: str) -> None:
-        subscriber.delivered[json.loads(text)["seq"]] += 1
-        subscriber.outbox.put_nowait(text)
+    def _deliver(self, subscriber: Subscriber, seq: int) -> None:
+        subscriber.repeat_at.pop(seq, None)
+        subscriber.delivered[seq] += 1
+        subscriber.outbox.put_nowait((seq, subscriber.unacked[seq]))
 
     async def _repeat(self) -> None:
         while True:
             await asyncio.sleep(self.redeliver / 2)
             now = asyncio.get_running_loop().time()
             for subscriber in self.subscribers:
-                for seq, (text, when) in list(subscriber.unacked.items()):
-                    if now - when >= self.redeliver:
-                        subscriber.unacked[seq] = (text, now)
-                        self._deliver(subscriber, text)
+                for seq, when in list(subscriber.repeat_at.items()):
+                    if now >= when:
+                        self._deliver(subscriber, seq)
 
     async def _heard(self, subscriber: Subscriber, frame: dict[str, Any]) -> None:
         kind = frame.get("type")
@@ -253,9 +262,10 @@ class RelayDouble:
                 return
             subscriber.acked[seq] += 1
             subscriber.unacked.pop(seq, None)
+            subscriber.repeat_at.pop(seq, None)
         elif kind == "ping":
             subscriber.pings += 1
-            subscriber.outbox.put_nowait(json.dumps({"type": "pong"}))
+            subscriber.outbox.put_nowait((None, json.dumps({"type": "pong"})))
         elif subscriber.channel != "control":
             self.violations.append(f"{kind} was sent on the {subscriber.channel} socket")
         else:

@@ -126,6 +126,39 @@ def test_a_filled_hole_restores_the_wait() -> None:
     assert order.deadline - 2.0 > 0.19
 
 
+def test_many_holes_do_not_add_up() -> None:
+    """Each event is held back from when it came, not from when the one before it went out."""
+    order: Reorder[int] = Reorder(wait=0.2, shortest=0.01)
+    order.push(0, 0, 0.0)
+    held: dict[int, float] = {}
+    now = 0.0
+    for n in range(2, 2000, 2):
+        now += 0.001
+        held[n] = now
+        for item in [*order.overdue(now), *order.push(n, n, now)]:
+            assert now - held.pop(item) <= 0.201
+    assert len(held) <= 11
+
+
+def test_what_has_no_number_follows_every_event_known_before_it() -> None:
+    order: Reorder[str] = Reorder()
+    assert order.follow("early answer", 0.0) == ["early answer"]
+    order.push(1, "1", 0.0)
+    assert order.follow("nothing owed", 0.0) == ["nothing owed"]
+    order.expect(3)
+    assert order.follow("answer", 0.0) == []
+    assert order.push(4, "4", 0.0) == []
+    assert order.follow("later answer", 0.0) == []
+    assert order.push(2, "2", 0.0) == ["2"]
+    assert order.push(3, "3", 0.0) == ["3", "answer", "4", "later answer"]
+    order.expect(5)
+    order.follow("impatient", 1.0)
+    assert order.deadline is not None
+    assert order.overdue(order.deadline) == ["impatient"]
+    assert order.push(5, "5", 2.0) == ["5"]
+    assert order.push(6, "6", 2.0) == ["6"]
+
+
 def test_what_is_held_back_is_bounded() -> None:
     order: Reorder[int] = Reorder(most=10)
     order.push(0, 0, 0.0)
