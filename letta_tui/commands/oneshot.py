@@ -30,6 +30,8 @@ Ending = Literal[
     "ended", "approval", "question", "refused", "no_connection", "undecided", "timeout", "closed"
 ]
 
+_ROW_SECONDS = 5.0  # how long the history row is waited for once the turn has ended
+
 _SETTLED = frozenset({"done", "cancelled", "failed", "ended_unseen"})
 _JUDGED = frozenset(
     {"rejected", "cancelled", "failed", "vanished", "unknown", "superseded", "discarded", "redacted"}
@@ -46,15 +48,20 @@ class Result:
 
 
 class Oneshot:
-    """``known``: the ledger has the message already, so nothing is submitted unless it was never sent."""
+    """``known``: the ledger has the message already, so nothing is submitted unless it was never sent.
+    ``over``: its turn had ended and it was delivered, so only the answer is to be read.
+    """
 
-    def __init__(self, port: WorkerPort, message_id: str, text: str, *, known: bool) -> None:
+    def __init__(
+        self, port: WorkerPort, message_id: str, text: str, *, known: bool = False, over: bool = False
+    ) -> None:
+        self._over = over
         self._port = port
         self._id = message_id
         self._text = text
         self._known = known
         self._asked = False
-        self._settled = False
+        self._over_since = 0.0
         self._changed = threading.Event()
         self.rows: list[Row] = []
         self.connection = ConnectionView(phase="starting", words="")
@@ -87,7 +94,7 @@ class Oneshot:
     @property
     def answer(self) -> str:
         """What the agent said last in answer to the message: after the last tool call of its turn."""
-        start = next((n for n, row in enumerate(self.rows) if row.client_message_id == self._id), None)
+        start = next((n for n, row in enumerate(self.rows) if self._mine(row)), None)
         if start is None:
             return ""
         said: list[str] = []
@@ -99,6 +106,10 @@ class Oneshot:
             elif row.kind == "assistant":
                 said.append(row.text)
         return "\n\n".join(text for text in said if text)
+
+    def _mine(self, row: Row) -> bool:
+        """Rows of messages that came to rest long ago have only their key, made of the otid."""
+        return row.client_message_id == self._id or row.key == f"user:{self._id}"
 
     # --- what came ---
 
@@ -114,7 +125,6 @@ class Oneshot:
                 self.status = status
             case SendsChanged(items):
                 self.send = next((s for s in items if s.client_message_id == self._id), None)
-                self._settled = True
             case ApprovalsChanged(items):
                 self.approvals = items
             case QuestionChanged(question):
@@ -151,7 +161,9 @@ class Oneshot:
         return self._progress()
 
     def _progress(self) -> Result | None:
-        row = next((row for row in self.rows if row.client_message_id == self._id), None)
+        row = next((row for row in self.rows if self._mine(row)), None)
+        if self._over and self.send is None:
+            return Result("ended")
         delivery = self.send.delivery if self.send else row.delivery if row else None
         outcome = self.send.outcome if self.send else row.outcome if row else "none"
         if self._known and self.send is not None and self.send.choices:
@@ -159,7 +171,13 @@ class Oneshot:
         if delivery in _JUDGED:
             return Result("undecided", self.send.explanation if self.send else "")
         if outcome in _SETTLED:
-            return Result("ended")
+            # Only the row of the history makes it "delivered"; it is read right after the turn.
+            now = time.monotonic()
+            self._over_since = self._over_since or now
+            if delivery == "delivered" or now - self._over_since > _ROW_SECONDS:
+                return Result("ended")
+            return None
+        self._over_since = 0.0
         if self.approvals and outcome in ("running", "awaiting_approval"):
             return Result("approval", approvals=self.approvals)
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import uuid
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from letta_tui.commands.errors import (
 from letta_tui.commands.oneshot import Oneshot, Result, headline
 from letta_tui.commands.output import plain, show_json
 from letta_tui.commands.wiring import need_letta, worker_config
+from letta_tui.ledger.transitions import ENDED
 from letta_tui.ledger.values import Send
 from letta_tui.seam.intents import Quit
 from letta_tui.transport.endpoint import server_key
@@ -50,14 +52,14 @@ def run(args: argparse.Namespace) -> int:
         same_server(config, context, before)
     if config.keeper is not None:
         need_letta(context)
-    return deliver(config, context, Job(message_id, text, before is not None, args.timeout, args.json))
+    return deliver(config, context, Job(message_id, text, before, args.timeout, args.json))
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     message_id: str
     text: str
-    known: bool
+    before: Send | None  # the ledger's row, when it has one
     timeout: float | None
     as_json: bool
 
@@ -65,7 +67,9 @@ class Job:
 def deliver(config: WorkerConfig, context: Context, job: Job) -> int:
     """Run the worker until the message's fate is known, and report."""
     worker = Worker(config)
-    watch = Oneshot(worker, job.message_id, job.text, known=job.known)
+    before = job.before
+    over = before is not None and before.delivery == "delivered" and before.outcome in ENDED
+    watch = Oneshot(worker, job.message_id, job.text, known=before is not None, over=over)
     worker.start()
     interrupted = False
     try:
@@ -131,12 +135,12 @@ class Report:
             if self.stopped:
                 return f"The agent wants to {what}; nobody can answer here, so the turn was stopped ({name})."
             return f"A tool call waits for approval: {what}. Start letta-tui to answer it ({name})."
-        error = plain(str((send.terminal or {}).get("error") or ""), 300)
+        error = plain(server_words(str((send.terminal or {}).get("error") or "")), 300)
         if self.code == TURN_FAILED:
             how = "was cancelled" if send.outcome == "cancelled" else "failed"
             if send.outcome == "ended_unseen":
                 how = "ended unseen, without a reply"
-            return f"The message was delivered, but its turn {how}" + (f": {error}" if error else ".")
+            return f"The message was delivered, but its turn {how}" + (f": {error}." if error else ".")
         if self.code == UNKNOWN_DELIVERY:
             if result.ending == "timeout" and send.delivery not in ("unconfirmed", "unknown", "vanished"):
                 end = "the turn was stopped" if self.stopped else "the turn goes on"
@@ -168,6 +172,22 @@ class Report:
             "error": None if self.code == OK else self.words(),
             "exit_code": self.code,
         }
+
+
+def server_words(error: str) -> str:
+    """The sentence inside an error that comes wrapped in layers of JSON, some with a number before."""
+    for _ in range(6):
+        start = error.find("{")
+        try:
+            found: Any = json.loads(error[start:]) if start >= 0 else None
+        except ValueError:
+            break
+        while isinstance(found, dict):
+            found = found.get("message") or found.get("error") or found.get("detail")
+        if not isinstance(found, str):
+            break
+        error = found
+    return error.strip().rstrip(".")
 
 
 def check_id(text: str) -> str:

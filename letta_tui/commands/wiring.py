@@ -49,7 +49,7 @@ def worker_config(args: argparse.Namespace, context: Context) -> WorkerConfig:
         mode=mode_of(args.mode),
         cwd=str(cwd),
         cwd_explicit=args.cwd is not None,
-        window_id=uuid.uuid4().hex[:12],
+        window_id=new_window_id(),
         client_version=__version__,
     )
 
@@ -143,19 +143,29 @@ def _from_keyring(entry: str) -> str:
 
 def need_letta(context: Context) -> None:
     """Say at once that there is no server to start, unless one is running already."""
+    need_program(keeper_options(context.profile), keeper_paths(context.paths))
+
+
+def need_program(options: KeeperOptions, paths: KeeperPaths) -> None:
+    """Raises ``CommandError`` when there is neither a ``letta`` program nor a keeper that has found one."""
     try:
-        find_letta(keeper_options(context.profile).letta, os.environ)
+        find_letta(options.letta, os.environ)
     except NoProgram as missing:
-        if not asyncio.run(_keeper_runs(context)):
+        if not asyncio.run(_keeper_runs(paths)):
             raise CommandError(str(missing)) from None
 
 
-async def _keeper_runs(context: Context) -> bool:
-    handle = await find_keeper(keeper_paths(context.paths))
+async def _keeper_runs(paths: KeeperPaths) -> bool:
+    handle = await find_keeper(paths)
     if handle is None:
         return False
     await handle.close()
     return True
+
+
+def new_window_id() -> str:
+    """Names this window in drafts and decisions."""
+    return uuid.uuid4().hex[:12]
 
 
 def keeper_paths(paths: Paths) -> KeeperPaths:
