@@ -237,7 +237,8 @@ class RelayDouble:
                 await subscriber.socket.send(text)
                 if seq in subscriber.unacked:
                     now = asyncio.get_running_loop().time()
-                    subscriber.repeat_at[seq] = now + self.redeliver
+                    # Further apart each time, or a busy machine would drown in repetitions.
+                    subscriber.repeat_at[seq] = now + self.redeliver * 2 ** subscriber.delivered[seq] / 2
 
     def _deliver(self, subscriber: Subscriber, seq: int) -> None:
         subscriber.repeat_at.pop(seq, None)

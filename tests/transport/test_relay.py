@@ -229,12 +229,12 @@ async def test_an_answer_does_not_overtake_the_words_before_it(double: RelayDoub
 
 async def test_ten_thousand_deliveries_doubled_lost_late_and_out_of_order() -> None:
     trouble = Trouble(seed=7, duplicate=0.2, drop=0.05, delay=0.02)
-    async with RelayDouble(trouble) as double:
+    async with RelayDouble(trouble, redeliver=0.3) as double:
         # Patient, so that a busy machine cannot make the order depend on how fast it is.
         url = relay_url(double.base, "connection-1", RUNTIME)
         client = Client(await open_pair(url, TOKEN, patience=20.0))
         await until(lambda: len(double.subscribers) == 2)
-        total = 4_200
+        total = 4_400
         text: list[str] = []
         seqs: list[int | None] = []
 
