@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from letta_tui import __version__
 from letta_tui.commands.context import load_context
+from letta_tui.commands.crash import log_to
 from letta_tui.commands.errors import USAGE, CommandError
 from letta_tui.commands.wiring import need_letta, worker_config
 from letta_tui.paths import Paths
@@ -40,6 +41,7 @@ def show(config: WorkerConfig, paths: Paths, hints: Sequence[str] = ()) -> int:
     """Start the worker, draw until the person leaves, and return the exit code."""
     from letta_tui.worker.worker import Worker
 
+    log_to(paths.log)
     worker = Worker(config)
     worker.start()  # connects while the view is still being imported
     from letta_tui.ui.app import LettaTuiApp

@@ -6,6 +6,7 @@ import os
 import tempfile
 import time
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 
 from letta_tui import paths
@@ -45,3 +46,29 @@ def _places() -> list[Path]:
     except paths.PathsError:
         first = []
     return [*first, Path(tempfile.gettempdir()) / f"{paths.APP}-{os.getpid()}.log"]
+
+
+def log_to(file: Path, environ: Mapping[str, str] = os.environ) -> None:
+    """Send the program's own log to ``file`` (0600), and nothing to the terminal that is being drawn on.
+
+    ``LETTA_TUI_LOG`` names the least level (``debug``, ``info``, ``warning``; the default is ``warning``).
+    A file that cannot be written costs the log, not the conversation.
+    """
+    import logging
+    import logging.handlers
+
+    level = getattr(logging, environ.get("LETTA_TUI_LOG", "warning").upper(), logging.WARNING)
+    root = logging.getLogger()
+    root.handlers.clear()
+    handler: logging.Handler
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600))
+        handler = logging.handlers.RotatingFileHandler(
+            file, maxBytes=2_000_000, backupCount=1, encoding="utf-8"
+        )
+    except OSError:
+        handler = logging.NullHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root.addHandler(handler)
+    root.setLevel(level if isinstance(level, int) else logging.WARNING)

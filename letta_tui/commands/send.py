@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from letta_tui.commands.context import Context, load_context, open_ledger
+from letta_tui.commands.crash import log_to
 from letta_tui.commands.errors import (
     APPROVAL_NEEDED,
     FAILED,
@@ -66,6 +67,7 @@ class Job:
 
 def deliver(config: WorkerConfig, context: Context, job: Job) -> int:
     """Run the worker until the message's fate is known, and report."""
+    log_to(context.paths.log)
     worker = Worker(config)
     before = job.before
     over = before is not None and before.delivery == "delivered" and before.outcome in ENDED
