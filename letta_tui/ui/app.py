@@ -34,7 +34,7 @@ class LettaTuiApp(App[int]):
     TITLE = "letta-tui"
     BINDINGS = bindings("everywhere")
     CSS = """
-    Screen { background: $background; color: $foreground; }
+    ChatScreen { background: $background; color: $foreground; }
     * { scrollbar-size-vertical: 1; scrollbar-color: $border; scrollbar-background: $background; }
     """
 
@@ -53,7 +53,7 @@ class LettaTuiApp(App[int]):
         self.window_focused = True
         self._last_drain = 0.0
         self._drain_planned = False
-        self._closing = False
+        self._saying_goodbye = False
         self._terminal_title = ""
         self.written: list[str] = []
         self.register_theme(DARK)
@@ -153,7 +153,7 @@ class LettaTuiApp(App[int]):
             self.push_screen(HelpScreen(self.options))
 
     async def action_quit(self) -> None:
-        if self._closing:
+        if self._saying_goodbye:
             self.exit(0, return_code=0)  # asked a second time: leave without waiting
             return
         if not self.chat.turn_running:
@@ -170,7 +170,7 @@ class LettaTuiApp(App[int]):
 
     def leave(self, what: str) -> None:
         """Say goodbye to the worker and wait for its word."""
-        self._closing = True
+        self._saying_goodbye = True
         self.chat.save_draft()
         if what == "stop":
             self.chat.say("Stopping the turn, then leaving. Ctrl+Q leaves at once.", "info")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from textual.content import Content
 
 from letta_tui.seam.state import ApprovalView, DiffView
-from letta_tui.ui.safe import cells, safe
+from letta_tui.ui.safe import cells, one_line, safe
 
 _MARK = {
     "context": (" ", "$quiet"),
@@ -68,4 +70,17 @@ def approval_lines(approval: ApprovalView, width: int) -> list[Content]:
 
 
 def argument_lines(arguments: str) -> list[Content]:
-    return [Content.styled(line, "$foreground") for line in safe(arguments).rstrip().split("\n")]
+    """Arguments as names and values when they are a flat JSON object, else as they came."""
+    try:
+        values = json.loads(arguments)
+    except ValueError:
+        values = None
+    if not isinstance(values, dict) or not values:
+        return [Content(line) for line in safe(arguments).rstrip().split("\n")]
+    lines: list[Content] = []
+    for name, value in values.items():
+        text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+        first, *rest = safe(text).split("\n")
+        lines.append(Content.assemble((one_line(str(name), 40) + "  ", "$quiet"), first))
+        lines += [Content(f"  {line}") for line in rest]
+    return lines

@@ -152,7 +152,7 @@ _NAMES = {
     "escape": "Esc", "pageup": "PgUp", "pagedown": "PgDn", "enter": "Enter", "tab": "Tab", "up": "↑",
     "down": "↓", "left": "←", "right": "→", "backspace": "Backspace", "delete": "Del", "home": "Home",
     "end": "End", "underscore": "_", "space": "Space", "ctrl": "Ctrl", "shift": "Shift", "alt": "Alt",
-    "super": "Cmd",
+    "super": "Cmd", "left_square_bracket": "[", "right_square_bracket": "]",
 }  # fmt: skip
 
 

@@ -60,7 +60,7 @@ class Composer(Vertical):
         self._token = ""
         self._told_unknown = ""  # an unknown command the person has been told about
         self._leaving = False  # Ctrl+C was pressed on an empty field
-        self._saved = ""
+        self._saved: str | None = ""  # what was handed over last; None: store the next in any case
         self._said_about = ""  # the text that the remark is about; it goes when that changes
         self._timer: Timer | None = None
         self._changes = 0
@@ -84,8 +84,8 @@ class Composer(Vertical):
             self.history.add(self.draft.locked_text)
             self.draft.take_locked()
             self.say("")
-            self._saved = ""  # the store's draft was emptied together with the submission
-            self.touched()
+            self._saved = None  # what is written now replaces the stored draft, whatever that holds
+            self.save_now()
         else:
             self.draft.unlock()
             self.say(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from textual.app import ComposeResult
@@ -139,6 +140,7 @@ class ChatScreen(Screen[object]):
                 self.connection = connection
                 self.header.connection = connection
                 self.header.refresh()
+                self.welcome.show("" if connection.phase == "ready" else connection.words)
                 self.refresh_bindings()
             case ApprovalsChanged(items):
                 self.approvals.show(items)
@@ -344,7 +346,9 @@ class ChatScreen(Screen[object]):
         elif self.turn_running:
             if self.status.activity != "cancelling":
                 self.port.send(Abort())
-                self.say("Stopping…")
+                # Shown at once; the worker's next word replaces it.
+                words = "stopping, waiting for the end"
+                self._status(replace(self.status, activity="cancelling", activity_words=words))
         elif self.composer.draft.selected_text:
             self.composer.draft.move_cursor(self.composer.draft.cursor_location)
 

@@ -26,8 +26,17 @@ class Welcome(Widget):
     def __init__(self, hints: tuple[str, ...]) -> None:
         super().__init__()
         self._hints = hints
+        self._words = "Starting…"
+
+    def show(self, words: str) -> None:
+        """``words``: why there is nothing here yet; empty when the conversation is open and empty."""
+        if words != self._words:
+            self._words = words
+            self.refresh()
 
     def render(self) -> Content:
+        if self._words:
+            return Content.styled(safe(self._words), "$quiet")
         lines = [Content.styled("A new conversation.", "bold"), Content("")]
         if self._hints:
             lines.append(Content.styled("Try one of these, in your own words:", "$quiet"))

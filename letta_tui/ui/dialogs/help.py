@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -11,6 +12,7 @@ from textual.widgets import Static
 from letta_tui.ui.chat.slash import COMMANDS
 from letta_tui.ui.keys import KEYS, bindings, names
 from letta_tui.ui.options import AppOptions
+from letta_tui.ui.transcript import TranscriptView
 
 _PLACES = {
     "everywhere": "Everywhere",
@@ -19,7 +21,6 @@ _PLACES = {
     "approval": "On a card that asks about a tool call, after Tab, F7 or a click",
     "recovery": "On a card about messages or a question, after Tab or F7",
     "queue": "On the waiting messages, after Tab",
-    "transcript": "In the transcript, after Tab",
     "list": "In a list",
     "conversations": "In the list of conversations",
     "details": "In the details of a tool call",
@@ -35,6 +36,11 @@ def help_lines() -> list[tuple[str, str]]:
             continue
         lines.append((words, ""))
         lines += [(names(k.keys) if k.action != "suggest" else "1 … 9", k.words) for k in found]
+        if place == "queue":
+            lines.append(("In the transcript, after Tab or a click", ""))
+            lines += [
+                (names(b.key), b.description) for b in TranscriptView.BINDINGS if isinstance(b, Binding)
+            ]
     lines.append(("Commands, at the beginning of a message", ""))
     for command in COMMANDS:
         name = f"/{command.name}" + (f" [{command.argument}]" if command.argument else "")

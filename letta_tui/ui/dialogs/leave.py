@@ -20,10 +20,10 @@ class LeaveDialog(Picker):
             (
                 keep,
                 Item("stop", "Stop it, then leave", "waits for its end"),
-                Item("", "Stay here"),
+                Item("stay", "Stay here"),
             ),
             searchable=False,
         )
 
     def chosen(self, item_id: str) -> None:
-        self.dismiss(item_id or None)
+        self.dismiss(None if item_id == "stay" else item_id)
