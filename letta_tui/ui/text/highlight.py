@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import Any
 
 from letta_tui.ui.text.lines import Span, slice_spans
-
-if TYPE_CHECKING:
-    from pygments.lexer import Lexer
 
 WHOLE_LIMIT = 12_000
 """Characters up to which a closed fence is coloured as a whole; larger ones line by line."""
@@ -52,17 +50,16 @@ def _style(token: Any) -> str:
 
 
 @lru_cache(maxsize=64)
-def lexer_for(language: str) -> Lexer | None:
+def lexer_for(language: str) -> Any:
     """Pygments' lexer for the word after a fence, or None: nothing is guessed."""
     name = language.strip().lower()
     if not name or name in {"text", "plain", "txt", "plaintext"} or len(name) > 40:
         return None
-    from pygments.lexers import get_lexer_by_name
-    from pygments.util import ClassNotFound
-
     try:
-        return get_lexer_by_name(name, stripnl=False, stripall=False, ensurenl=False)
-    except ClassNotFound:
+        return import_module("pygments.lexers").get_lexer_by_name(
+            name, stripnl=False, stripall=False, ensurenl=False
+        )
+    except ValueError:  # pygments.util.ClassNotFound is one
         return None
 
 

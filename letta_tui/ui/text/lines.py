@@ -24,10 +24,10 @@ class Colouring(Protocol):
 
 
 class CodeRef(NamedTuple):
-    """Span ``index`` of a line is characters ``start`` to ``end`` of line ``line`` of a block of code."""
+    """Span ``at`` of a line is characters ``start`` to ``end`` of line ``line`` of a block of code."""
 
     block: Colouring
-    index: int
+    at: int
     line: int
     start: int
     end: int
@@ -45,8 +45,8 @@ class Line(NamedTuple):
         """The spans with code in its colours; the text is the same."""
         if self.code is None:
             return self.spans
-        block, index, line, start, end = self.code
-        return (*self.spans[:index], *block.spans(line, start, end), *self.spans[index + 1 :])
+        block, at, line, start, end = self.code
+        return (*self.spans[:at], *block.spans(line, start, end), *self.spans[at + 1 :])
 
     @property
     def text(self) -> str:
