@@ -12,6 +12,7 @@ from typing import Literal
 
 import psutil
 
+from letta_tui.conversation.reconcile import Policy
 from letta_tui.ledger.values import Stamp
 from letta_tui.transport.endpoint import Endpoint
 from letta_tui.worker.ports import KeeperPort
@@ -82,7 +83,7 @@ class WorkerConfig:
     window_id: str = "main"
     client_version: str = "0"
     hands: Hands = field(default_factory=Hands)
-    settle_seconds: float = 0.4  # between the two readings after a broken connection
+    policy: Policy = field(default_factory=Policy)  # what may be concluded from a reading, and after how long
     page_size: int = 50
     hold_wait: float = 10.0  # how long a send waits for the keeper to confirm its hold
     cache_path: Path | None = None

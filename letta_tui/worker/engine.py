@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable
 
-from letta_tui.conversation.reconcile import Policy
 from letta_tui.ledger.errors import LedgerError
 from letta_tui.ledger.store import Ledger
 from letta_tui.seam import intents as want
@@ -36,6 +36,7 @@ from letta_tui.worker.watching import Watch
 log = logging.getLogger(__name__)
 
 RELEASE_SECONDS = 2.0
+RECHECK_SECONDS = 20.0  # after which what is still being checked is looked for again
 
 
 class Engine:
@@ -46,13 +47,11 @@ class Engine:
         inbox: asyncio.Queue[want.Intent],
         *,
         open_: Open | None = None,
-        policy: Policy | None = None,
     ) -> None:
         self._config = config
         self._mailbox = mailbox
         self._inbox = inbox
         self._open = open_
-        self._policy = policy or Policy()
         self._target = config.target
         self._wish: OpenIt | CreateIt | None = None
         self._recovering: asyncio.Task[None] | None = None
@@ -76,7 +75,7 @@ class Engine:
         publisher = self._publisher = Publisher(desk)
         events = self._events = Events(desk, publisher)
         history = self._history = History(desk)
-        judge = self._judge = Judge(desk, events, history, publisher, self._policy)
+        judge = self._judge = Judge(desk, events, history, publisher)
         sender = self._sender = Sender(desk, events, publisher)
         decider = self._decider = Decider(desk, publisher)
         opener = Opener(desk, events, publisher)
@@ -92,6 +91,7 @@ class Engine:
         self._manager.go = self._go
         self._watch.away = self._away
         sender.check = self._judging.set
+        self._recovery.check = self._judging.set
         events.turn_over = self._turn_over
         events.queue_changed = sender.poke
         events.wedged = self._wedged
@@ -157,10 +157,17 @@ class Engine:
 
     async def _read_after_turns(self, link: Link) -> None:
         while True:
-            await self._judging.wait()
-            self._judging.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(RECHECK_SECONDS):
+                    await self._judging.wait()
+            asked = self._judging.is_set()
             room = self.desk.room
             if room is None or not room.ready:
+                if asked:
+                    await asyncio.sleep(0.2)  # the wish stands until recovery has ended
+                continue
+            self._judging.clear()
+            if not asked and not self._judge.is_behind(room):
                 continue
             try:
                 await self._recovery.after_turn(link, room)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from letta_tui.conversation.reconcile import Policy, Reading, Verdict, reconcile
+from letta_tui.conversation.reconcile import Reading, Verdict, reconcile
 from letta_tui.ledger.errors import LedgerError
 from letta_tui.ledger.transitions import IN_FLIGHT
 from letta_tui.ledger.values import Send
@@ -25,14 +25,12 @@ MOST_READINGS = 5  # in a row; after that the next end of a turn, or the person,
 class Judge:
     """One reading at a time; a wish that comes while one is under way leads to one more."""
 
-    def __init__(
-        self, desk: Desk, events: Events, history: History, publisher: Publisher, policy: Policy
-    ) -> None:
+    def __init__(self, desk: Desk, events: Events, history: History, publisher: Publisher) -> None:
         self._desk = desk
         self._events = events
         self._history = history
         self._publisher = publisher
-        self._policy = policy
+        self._policy = desk.config.policy
         self._lock = asyncio.Lock()
 
     def refresh(self, room: Room) -> None:
@@ -60,7 +58,8 @@ class Judge:
         """Read and judge until every open send has a verdict that more reading would not change.
 
         Where a verdict asks for it, the settle delay is waited out and everything is read a second time.
-        ``quiet``: the first reading is the everyday one after a turn; it is not shown as checking. Raises ``AskFailed`` when the server cannot be asked; nothing is then said of anything.
+        ``quiet``: the first reading is the everyday one after a turn; it is not shown as checking.
+        Raises ``AskFailed`` when the server cannot be asked; nothing is then said of anything.
         """
         async with self._lock:
             first_read: float | None = None
@@ -81,12 +80,19 @@ class Judge:
                     if first_read is None:
                         first_read = mono
                     again = self.apply(room, reading)
-                    if not again or reading.loop is None or not reading.loop.idle:
+                    # A busy runtime is read again when its turn is over, which may be now.
+                    if not again or not (room.idle or (reading.loop is not None and reading.loop.idle)):
                         break
                     await asyncio.sleep(self._policy.settle)
             finally:
                 room.checking = set()
                 self._publisher.touch()
+
+    def is_behind(self, room: Room) -> bool:
+        """Whether something is still being checked although nothing runs that it could be waiting for."""
+        return room.idle and any(
+            verdict.again and key in room.sends for key, verdict in room.verdicts.items()
+        )
 
     async def read(self, link: Link, room: Room, sends: list[Send], *, second: bool) -> Reading:
         """Queue, then a later loop status, then history back to the oldest anchor (rule 2)."""

@@ -56,7 +56,9 @@ class Publisher:
                 room.shown[key] = state
                 desk.put(*room.transcript.put_send(state))
         self._put_approvals(room)
-        queue = room.queue.views(tuple(states.values()))
+        # What an earlier life of the program left unsent waits for the person, not in a queue.
+        waits = [s for k, s in states.items() if s.delivery != "prepared" or k in room.released]
+        queue = room.queue.views(waits)
         if queue != self._queue:
             self._queue = queue
             desk.put(QueueChanged(queue))
@@ -132,7 +134,7 @@ class Publisher:
                 item = waiting.get(key)
                 note = _HELD_WORDS[item.why] if item is not None else ""
                 if not note:
-                    note = _why_prepared(room, key)
+                    note = _why_prepared(room)
             states[key] = SendState(
                 client_message_id=key,
                 text=send.text,
@@ -166,9 +168,7 @@ class Publisher:
         )
 
 
-def _why_prepared(room: Room, key: str) -> str:
-    if key not in room.released:
-        return "Not sent: it was waiting when the program ended."
+def _why_prepared(room: Room) -> str:
     if room.blocked:
         return room.blocked
     if not room.ready:

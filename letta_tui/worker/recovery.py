@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Callable
 
 from letta_tui.ledger.transitions import AT_REST
 from letta_tui.protocol import commands, names
@@ -46,6 +47,7 @@ class Recovery:
         self._decider = decider
         self._sender = sender
         self._publisher = publisher
+        self.check: Callable[[], None] = lambda: None
 
     async def run(self, link: Link, wish: OpenIt | CreateIt | None, target: Target) -> None:
         """Open what is wished for (else what the command line and the ledger say) and recover it."""
@@ -79,6 +81,8 @@ class Recovery:
         self._connected(link, room)
         self._publisher.touch()
         self._sender.poke()
+        if self._judge.is_behind(room):
+            self.check()  # its turn ended while it was being looked for
         await self._background(link, room)
 
     def _connected(self, link: Link, room: Room) -> None:

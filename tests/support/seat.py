@@ -226,7 +226,7 @@ def config_for(server: Any, folder: Path, **changes: Any) -> WorkerConfig:
     """A worker's configuration for a ``RealServer``, with its ledger in ``folder``."""
     from letta_tui.transport.endpoint import direct
 
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     values: dict[str, Any] = {
         "ledger_path": folder / "ledger.sqlite3",
         "endpoint": direct(server.url, token_file=server.token_file),
