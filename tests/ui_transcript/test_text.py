@@ -19,7 +19,8 @@ NASTY = st.text(
     alphabet=st.one_of(
         st.sampled_from(
             list(
-                "\x1b[]0;mPX^_\\\x07\x9b\x9d\x9c\x90\r\n\t\x00\x08\u202e\u2066\u200b\u200d\u200c\ufe0f\ufeff\u00ad\U000e0041e\u0301ab 👩日"
+                "\x1b[]0;mPX^_\\\x07\x9b\x9d\x9c\x90\r\n\t\x00\x08\u202e\u2066\u200b"
+                "\u200d\u200c\ufe0f\ufeff\u00ad\U000e0041e\u0301ab 👩日"
             )
         ),
         st.characters(),

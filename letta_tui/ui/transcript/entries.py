@@ -108,9 +108,7 @@ class Entry:
         if self.folded or self.row.kind in ("away", "notice"):
             return self.margin + 1
         text = self._text
-        if len(text) > 20_000:
-            return self.margin + max(1, len(text) // max(20, width * 2 // 3))
-        return self.margin + sum(1 + len(line) // max(8, width) for line in text.split("\n"))
+        return self.margin + 1 + text.count("\n") + len(text) // max(8, width)
 
     def _make(self, width: int, ascii_only: bool) -> None:
         row, kind = self.row, self.row.kind

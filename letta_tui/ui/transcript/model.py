@@ -91,7 +91,7 @@ class Entries:
             self._index[self.items[number].row.key] = number
         for number in range(start, min(start + len(fresh) + 1, len(self.items))):
             self._margin(number)
-        if at_end:
+        if at_end and len(fresh) < 64:  # many at once are cheaper in one go
             for entry in fresh:
                 self.heights.append(self._guess(entry))
         elif same_places:
