@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from letta_tui.protocol import names
 from letta_tui.protocol.events import Runtime
 
 Command = dict[str, Any]
@@ -58,13 +57,12 @@ def runtime_start(
     """Start or resume a runtime and subscribe this connection to it.
 
     ``create_agent`` and ``create_conversation`` are bodies. ``mode`` has no default on purpose: a fresh
-    server would otherwise be unrestricted. ``external_tools`` replaces what this connection registered.
-    Without ``skill_sources`` the stored ones are kept (``preserve_skill_sources``). ``recover_approvals``
-    stages denials for approvals only the backend knows, so it is off unless asked for. ``pin_global`` and
-    ``memfs`` speak of a created agent.
+    server would otherwise be unrestricted. A mode the server does not know gets no answer.
+    ``external_tools`` replaces what this connection registered. Without ``skill_sources`` the stored
+    ones are kept (``preserve_skill_sources``). ``recover_approvals`` stages denials for approvals only
+    the backend knows, so it is off unless asked for. ``pin_global`` and ``memfs`` speak of a created
+    agent.
     """
-    if mode not in names.MODES:
-        raise ValueError(f"unknown mode {mode!r}")  # the server would not answer
     agent: Command | None = None
     if create_agent is not None:
         agent = {"body": dict(create_agent)}

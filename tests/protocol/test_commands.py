@@ -73,11 +73,6 @@ def test_the_start_of_a_runtime_with_everything_new() -> None:
     assert command["recover_approvals"] is True
 
 
-def test_a_mode_the_server_would_not_answer_to_is_not_sent() -> None:
-    with pytest.raises(ValueError, match="mode"):
-        commands.runtime_start(mode="bogus", agent_id="a")
-
-
 def test_decisions() -> None:
     allowed = commands.allow(RUNTIME, "perm-1", updated_input={"a": 1}, suggestion_ids=["s"], request_id="r")
     assert allowed["request_id"] == "r"

@@ -146,8 +146,9 @@ async def test_models_and_providers(client: Client, letta_server: RealServer) ->
 
 
 async def test_what_the_server_passes_over_in_silence(client: Client) -> None:
-    """So the builders do not let it happen: no store, an unknown store, no mode."""
+    """Silence may be a command it does not understand: nothing of a slow or dead server."""
     for command in (
+        {"type": "runtime_start", "agent_id": "a", "conversation_id": "c", "mode": "bogus"},
         {"type": "list_connect_providers"},
         {"type": "no_such_command"},
         {"type": "create_agent", "personality": "nosuch"},
