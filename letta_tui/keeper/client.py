@@ -107,6 +107,7 @@ class KeeperHandle:
         self.version: str = str(hello.get("version", ""))
         self.control: int = int(hello.get("control", 0))
         self.pid: int = int(hello.get("pid", 0))
+        self.confine_agent: str = str(hello.get("confine_agent", ""))
         self._pump = asyncio.create_task(self._read())
 
     async def endpoint(self) -> ServerAddress:
@@ -262,6 +263,9 @@ async def ensure_keeper(paths: KeeperPaths, options: KeeperOptions) -> KeeperHan
             await handle.hand_over()
             handle = None
         if handle is not None:
+            if handle.confine_agent != (options.confine_agent or ""):
+                await handle.close()
+                raise KeeperError(_otherwise_confined(handle.confine_agent), lasting=True)
             await handle.attach()
             return handle
         started = await _start(paths, options)
@@ -283,6 +287,11 @@ async def stop_keeper(paths: KeeperPaths) -> bool:
         await handle.close()
     found = await asyncio.to_thread(_end_leftovers, paths)
     return handle is not None or found
+
+
+def _otherwise_confined(agent_id: str) -> str:
+    how = f"is confined to agent {agent_id}" if agent_id else "is not confined"
+    return f"The server that runs {how}; end it first with  letta-tui keeper stop"
 
 
 def _end_leftovers(paths: KeeperPaths) -> bool:

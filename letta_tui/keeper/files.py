@@ -49,6 +49,7 @@ class SavedServer:
     url: str
     token_file: Path
     companions: tuple[ProcessIdentity, ...] = ()
+    confine_agent: str = ""  # the agent whose memory is all it can write to; "" when it is not confined
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ def write_state(path: Path, state: SavedState) -> None:
             "process": state.server.identity.to_json(),
             "url": state.server.url,
             "token_file": str(state.server.token_file),
+            "confine_agent": state.server.confine_agent,
             "companions": [c.to_json() for c in state.server.companions],
         }
     write_private(path, json.dumps(raw, indent=1))
@@ -127,4 +129,5 @@ def _server(raw: object) -> SavedServer | None:
     if identity is None or not isinstance(url, str) or not isinstance(token_file, str):
         return None
     companions = (ProcessIdentity.from_json(c) for c in raw.get("companions") or ())
-    return SavedServer(identity, url, Path(token_file), tuple(c for c in companions if c is not None))
+    found = tuple(c for c in companions if c is not None)
+    return SavedServer(identity, url, Path(token_file), found, str(raw.get("confine_agent") or ""))

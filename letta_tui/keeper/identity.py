@@ -13,6 +13,8 @@ from typing import Any
 
 import psutil
 
+_POLL = 0.03  # seconds
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
@@ -90,13 +92,29 @@ def _boot() -> str:
         return ""
 
 
-def end_process(identity: ProcessIdentity, patience: float = 5.0) -> None:
-    """SIGTERM, then SIGKILL after ``patience`` seconds; returns when the process is gone."""
-    if not identity.signal(signal.SIGTERM):
-        return
+def children(identity: ProcessIdentity) -> list[ProcessIdentity]:
+    """Every process below it, parents first."""
+    if not identity.alive():
+        return []
+    try:
+        below = psutil.Process(identity.pid).children(recursive=True)
+    except psutil.Error:
+        return []
+    return [found for process in below if (found := identify(process.pid)) is not None]
+
+
+def wait_gone(identity: ProcessIdentity, patience: float) -> bool:
+    """Wait up to ``patience`` seconds for its end."""
     deadline = time.monotonic() + patience
     while identity.alive():
         if time.monotonic() > deadline:
-            identity.signal(signal.SIGKILL)
-            deadline += 60.0
-        time.sleep(0.03)
+            return False
+        time.sleep(_POLL)
+    return True
+
+
+def end_process(identity: ProcessIdentity, patience: float = 5.0) -> None:
+    """SIGTERM, then SIGKILL after ``patience`` seconds; returns when the process is gone."""
+    if identity.signal(signal.SIGTERM) and not wait_gone(identity, patience):
+        identity.signal(signal.SIGKILL)
+        wait_gone(identity, 60.0)

@@ -77,6 +77,7 @@ class Keeper:
             "version": __version__,
             "pid": me.pid,
             "started": self._started,
+            "confine_agent": options.confine_agent or "",
         }
         self._control = ControlServer(self._handle, self._peer_gone, hello)
 
@@ -124,7 +125,7 @@ class Keeper:
         if before.server is None:
             return
         if not self._server.adopt(before.server):
-            # The server died as well; its companions may not have.
+            # It died as well, though its companions may not have; or it is not the one to use.
             await asyncio.to_thread(end_server, before.server)
             return
         self._state = "running"
@@ -325,6 +326,10 @@ class Keeper:
 
     async def _place(self, peer: Peer, what: str, place: Place) -> Mapping[str, Any]:
         if what == "hold":
+            if self._options.confine_agent not in (None, place[0]):
+                raise ControlError(
+                    f"This server is confined to agent {self._options.confine_agent}.", lasting=True
+                )
             peer.holds.add(place)
             if self._options.url is None and not self._server.alive():
                 await self._ensure_server()

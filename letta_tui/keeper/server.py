@@ -8,10 +8,12 @@ import os
 import secrets
 import signal
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from letta_tui.keeper.confine import CannotConfine, confine
 from letta_tui.keeper.files import SavedServer, write_private
-from letta_tui.keeper.identity import ProcessIdentity, end_process
+from letta_tui.keeper.identity import ProcessIdentity, children, end_process, wait_gone
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.keeper.program import NoProgram, find_letta, server_environment
 from letta_tui.keeper.spawn import spawn_detached
@@ -57,12 +59,15 @@ class EmbeddedServer:
         except BaseException:
             await _end_all(companions)
             raise
-        self.running = SavedServer(identity, url, self._paths.token, tuple(companions))
+        self.running = SavedServer(
+            identity, url, self._paths.token, tuple(companions), self._options.confine_agent or ""
+        )
         return self.running
 
     def adopt(self, saved: SavedServer) -> bool:
-        """Take over a server that another keeper left behind; ``False`` when it no longer runs."""
-        if not saved.identity.alive():
+        """Take over a server that another keeper left behind; ``False`` when it no longer runs, or is not
+        confined as this keeper's must be."""
+        if not saved.identity.alive() or saved.confine_agent != (self._options.confine_agent or ""):
             return False
         self.running = saved
         return True
@@ -80,7 +85,7 @@ class EmbeddedServer:
         await _end_all(kept)
         fresh = [await self._companion(i, c) for i, c in enumerate(self._options.companions)]
         saved = self.running
-        self.running = SavedServer(saved.identity, saved.url, saved.token_file, tuple(fresh))
+        self.running = replace(saved, companions=tuple(fresh))
         return self.running
 
     async def stop(self) -> None:
@@ -103,7 +108,15 @@ class EmbeddedServer:
             "server", "--backend", "local", "--listen", "ws://127.0.0.1:0",
             "--ws-auth", "capability-token", "--ws-token-file", str(self._paths.token),
         )  # fmt: skip
-        identity = await _spawn((*program, *arguments), log, self._environ, self._options.cwd)
+        command, environ = [*program, *arguments], self._environ
+        if self._options.confine_agent is not None:
+            try:
+                command, environ = await asyncio.to_thread(
+                    confine, command, environ, self._options.confine_agent
+                )
+            except CannotConfine as error:
+                raise ServerTrouble(f"The server is not started unconfined: {error}", lasting=True) from None
+        identity = await _spawn(command, log, environ, self._options.cwd)
         try:
             url = await _listening(identity, log, "WebSocket:", START_SECONDS)
         except TimeoutError:
@@ -156,6 +169,11 @@ def end_server(saved: SavedServer) -> None:
     if saved.identity.alive():
         with contextlib.suppress(OSError):
             leads_group = os.getpgid(saved.identity.pid) == saved.identity.pid
+    if saved.confine_agent:
+        # The wrapper passes no signal on; it ends when what it wraps has ended.
+        for inner in children(saved.identity):
+            inner.signal(signal.SIGTERM)
+        wait_gone(saved.identity, 5.0)
     end_process(saved.identity)
     if leads_group and os.getpgrp() != saved.identity.pid:
         with contextlib.suppress(OSError):

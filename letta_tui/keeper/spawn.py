@@ -2,7 +2,8 @@
 
 Letta's server ends itself within a second of losing its parent (it looks whether its parent has become
 process 1, unless it had that parent from the start). So it is started by a helper that ends at once: a
-keeper that is killed leaves a server to adopt. That costs the exit status, which only a parent is told.
+keeper that is killed leaves a server to adopt. It waits for the helper's end, since a sandbox may be told
+to die with its parent. That costs the exit status, which only a parent is told.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from letta_tui.keeper.identity import ProcessIdentity, identify
 
 # Standard output is the pipe the id goes to, standard error the log, which the command gets for both.
 _HELPER = """
-import os, sys
+import os, sys, time
+parent = os.getpid()
 pid = os.fork()
 if pid:
     print(pid, flush=True)
     os._exit(0)
 os.setsid()
+while os.getppid() == parent:
+    time.sleep(0.001)
 os.dup2(2, 1)
 try:
     os.execvp(sys.argv[1], sys.argv[1:])

@@ -84,6 +84,8 @@ class PracticeModel:
             await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass  # a client that hangs up or sends no HTTP is no concern of the model
+        except asyncio.CancelledError:
+            pass  # only the end of the model does this; asyncio would log it as an error
         finally:
             writer.close()
 
