@@ -45,6 +45,7 @@ __all__ = [
     "Verdict",
     "held",
     "reconcile",
+    "same_id_is_safe",
 ]
 
 _DEFAULT: Final = Policy()
@@ -92,6 +93,18 @@ def held(sends: Iterable[Send], *, queue_length: int = 0, policy: Policy | None 
             else:
                 room -= 1
     return tuple(found)
+
+
+def same_id_is_safe(send: Send, now: Stamp, policy: Policy | None = None) -> bool:
+    """Whether repeating the id is still free of risk at this moment. Offers grow old while they are on the
+    screen: ask again right before the write."""
+    return (
+        send.delivery == "unconfirmed"
+        and bool(send.attempts)
+        and not send.salvaged
+        and not send.last.keys() & (_SERVER_HAD_IT | _BURNT)
+        and _too_old(send, now, policy or _DEFAULT) is None
+    )
 
 
 # --- one send ------------------------------------------------------------------------------------
@@ -299,7 +312,11 @@ def _same_id_doubt(send: Send, reading: Reading, policy: Policy) -> SentenceKey 
     for attempt in send.attempts:
         if attempt.server_version and not attempt.server_version.startswith(policy.tested):
             return "unknown_server"
-    age = _age(reading.now, send.attempts[0].began, policy)
+    return _too_old(send, reading.now, policy)
+
+
+def _too_old(send: Send, now: Stamp, policy: Policy) -> SentenceKey | None:
+    age = _age(now, send.attempts[0].began, policy)
     if age is None:
         return "unknown_clock"
     return "unknown_old" if age >= policy.same_id else None

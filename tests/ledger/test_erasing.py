@@ -81,7 +81,9 @@ def test_retention_erases_only_what_is_at_rest_and_old(ledger: Ledger, clock: Fa
 def test_export_leaves_bodies_out_unless_asked(ledger: Ledger) -> None:
     secret_message(ledger)
     ledger.remember_server("server-a", label=f"ws://{SECRET}")
-    ledger.remember_conversation(PLACE, title=SECRET, agent_name=SECRET, state={"cwd": SECRET, "mode": "strict"})
+    ledger.remember_conversation(
+        PLACE, title=SECRET, agent_name=SECRET, state={"cwd": SECRET, "mode": "strict"}
+    )
     ledger.decide(PLACE, "p", tool_call_id="t", tool_name="Bash", decision="deny", message=SECRET)
     plain = json.dumps(ledger.export())
     assert SECRET not in plain

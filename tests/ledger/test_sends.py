@@ -65,7 +65,9 @@ def test_the_everyday_path(ledger: Ledger, see: See) -> None:
     assert see("m1", "dequeued") == "started"
     assert see("m1", "run_seen", run_id="local-run-1") == "started"
     assert see("m1", "history_row", payload={"row_id": "ui-msg-4"}) == "delivered"
-    send = ledger.observe("m1", Evidence("turn_done", run_id="local-run-2", payload={"stop_reason": "end_turn"}))
+    send = ledger.observe(
+        "m1", Evidence("turn_done", run_id="local-run-2", payload={"stop_reason": "end_turn"})
+    )
     assert send is not None
     assert send.outcome == "done"
     assert send.terminal == {"stop_reason": "end_turn"}
@@ -238,7 +240,7 @@ def test_code_and_database_refuse_the_same_moves(ledger: Ledger, path: Path, old
                 allowed = True
             except sqlite3.IntegrityError:
                 allowed = False
-            assert allowed == ((kind in transitions.DELIVERY_MOVES.get((old, new), ()))), (new, kind)  # type: ignore[call-overload]
+            assert allowed == (kind in transitions.DELIVERY_MOVES.get((old, new), ())), (new, kind)  # type: ignore[call-overload]
         finally:
             raw.execute("ROLLBACK")
     raw.close()

@@ -23,6 +23,8 @@ class Result:
 
 def explore(rules: Rules, most_states: int = 10**9) -> Result:
     start = World()
+    for wanted in rules.start:
+        start = next(after for name, after in steps(start, rules) if name == wanted)
     result = Result(states=1)
     seen: dict[object, tuple[object, str]] = {start.key(): (None, "")}
     waiting: deque[tuple[object, World]] = deque([(start.key(), start)])

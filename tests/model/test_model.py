@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.model.ablations import ABLATIONS
@@ -30,3 +32,6 @@ def test_a_rule_left_out_breaks_a_promise(name: str) -> None:
     rules, promise = ABLATIONS[name]
     result = explore(rules, 60_000)
     assert result.broken.startswith(promise), f"{name} is not needed in {result.states} states"
+    if rules.start and rules.without:
+        kept = explore(replace(rules, without=""), 4_000)
+        assert kept.broken == "", kept.trace

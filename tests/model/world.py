@@ -37,6 +37,7 @@ class Rules:
     tested: bool = True
     most_attempts: int = 2
     without: str = ""  # name of the rule left out
+    start: tuple[str, ...] = ()  # steps taken before the search begins
     only: frozenset[str] = frozenset()  # the faults that may happen; empty: all of them
 
 
@@ -94,16 +95,18 @@ class World:
         return replace(self, wall=self.wall + STEP, mono=self.mono + STEP)
 
     def key(self) -> tuple[object, ...]:
-        """What matters about the state: instants only by their order, and by the half hours between."""
-        stamps: set[float] = {self.fence, self.wall}
-        for send in self.sends:
-            stamps.update(e.stamp.wall for e in send.last.values() if e.stamp)
-            stamps.update(a.began.wall for a in send.attempts)
-            stamps.update(a.written.wall for a in send.attempts if a.written)
-        order = {s: n for n, s in enumerate(sorted(stamps))}
+        """What matters about the state: of instants, whether they are before the fence of the reading under
+        way, and the half hours since."""
 
         def rank(stamp: Stamp | None) -> object:
-            return None if stamp is None else (order[stamp.wall], int((self.wall - stamp.wall) // HALF_HOUR))
+            if stamp is None:
+                return None
+            before = not self.step or stamp.mono <= self.fence
+            return before, int((self.wall - stamp.wall) // HALF_HOUR)
+
+        def absent_since(send: Send) -> bool:
+            absent, attempt = send.last.get("absent"), send.last.get("attempt")
+            return absent is not None and attempt is not None and absent.seq > attempt.seq
 
         return (
             tuple(
@@ -112,13 +115,17 @@ class World:
                     s.delivery,
                     s.outcome,
                     s.sentence,
+                    absent_since(s),
                     tuple((a.connection_id, rank(a.began), rank(a.written)) for a in s.attempts),
-                    tuple(sorted((k, e.connection_id, rank(e.stamp)) for k, e in s.last.items() if k in _KEPT)),
+                    tuple(
+                        sorted((k, e.connection_id, rank(e.stamp)) for k, e in s.last.items() if k in _KEPT)
+                    ),
                 )
                 for s in self.sends
             ),
-            (self.connection, self.to_write, self.step, order[self.fence] if self.step else 0),
-            (self.queue_read, self.loop_read, self.history_read, self.read_once, self.settled),
+            (self.connection, self.to_write, self.step),
+            (self.queue_read if self.step else None, self.loop_read if self.step == 2 else None),
+            (self.history_read, self.read_once, self.settled),
             tuple((v.delivery, v.offers) for v in self.verdicts),
             (self.to_server, self.to_client, self.limbo, self.running, self.busy, self.queue, self.history),
             tuple((m, int((self.wall - at) // HALF_HOUR), held) for m, at, held in self.journal),
@@ -171,7 +178,9 @@ def judge(send: Send, verdict: Verdict, rules: Rules) -> Send:
                 rests_on=item,
                 last={**send.last, item.kind: item},
             )
-        elif send.outcome != verdict.outcome and transitions.can_end(send.outcome, verdict.outcome, item.kind):
+        elif send.outcome != verdict.outcome and transitions.can_end(
+            send.outcome, verdict.outcome, item.kind
+        ):
             send = replace(send, outcome=verdict.outcome, last={**send.last, item.kind: item})
         else:
             send = observe(send, item, rules)
@@ -318,7 +327,7 @@ def _settle(w: World, rules: Rules) -> World:
     after_all = replace(
         w, sends=sends, verdicts=verdicts, step=0, read_once=True, settled=w.settled, broken=broken
     )
-    return broken_by_verdict(after_all, verdicts)
+    return replace(broken_by_verdict(after_all, verdicts), history_read=())
 
 
 def _policy(rules: Rules) -> Policy:
@@ -375,9 +384,7 @@ def _person(w: World, rules: Rules) -> Iterator[Step]:
                 old = replace(send, delivery="superseded", superseded_by="m2", rests_on=chosen)
                 yield (
                     "send as new",
-                    replace(
-                        w, sends=(old, new), verdicts=(), risked=w.risked or offer.risk != "", step=0
-                    ),
+                    replace(w, sends=(old, new), verdicts=(), risked=w.risked or offer.risk != "", step=0),
                 )
 
 
