@@ -122,7 +122,7 @@ class TranscriptView(ScrollView, can_focus=True):
         self._cursor: str | None = None
         self._anchor: tuple[str, int] | None = None  # (row key, line) at the top, when not following
         self._frame: list[tuple[Entry, int]] = []  # what stands on each screen line
-        self._strips: dict[tuple[object, ...], Strip] = {}
+        self._strips: dict[tuple[object, ...], tuple[Line, Strip]] = {}
         self._stale = True
         self._timer: Timer | None = None
         self._last_flush = 0.0
@@ -366,13 +366,13 @@ class TranscriptView(ScrollView, can_focus=True):
         selected = span_on_line(self.text_selection, place)
         on_cursor = self.has_focus and entry.row.key == self._cursor and number >= entry.margin
         key = (id(line), place, width, selected, on_cursor, self._needle, entry.row.kind)
-        strip = self._strips.get(key)
-        # The line itself is kept in the entry: an id that was used again would show another text.
-        if strip is None or strip.text[GUTTER:].rstrip() != line.text.rstrip():
-            strip = self._strip(entry, number, line, width, selected, on_cursor).apply_offsets(0, place)
-            if len(self._strips) > 2_000:
-                self._strips.clear()
-            self._strips[key] = strip
+        kept = self._strips.get(key)
+        if kept is not None and kept[0] is line:
+            return kept[1]
+        strip = self._strip(entry, number, line, width, selected, on_cursor).apply_offsets(0, place)
+        if len(self._strips) > 2_000:
+            self._strips.clear()
+        self._strips[key] = (line, strip)  # keeping the line keeps its id from being used again
         return strip
 
     def _strip(
