@@ -70,6 +70,8 @@ class Worker:
         closed = Closed()
         try:
             closed = asyncio.run(self._main())
+        except asyncio.CancelledError:
+            log.info("the worker was cancelled")
         except Exception as error:
             log.exception("the worker ended by an unexpected error")
             closed = Closed(

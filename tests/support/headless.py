@@ -1,9 +1,9 @@
 """A window without a screen as a process of its own, to be killed at a named point.
 
-``python -m tests.support.headless FOLDER URL TOKEN_FILE CWD AGENT CONVERSATION STEPS`` with STEPS a JSON list:
-``["say", TEXT]``, ``["approval"]`` (wait for one), ``["allow"]``, ``["deny", REASON]``, ``["words"]`` (wait for
-the first words of a reply), ``["queued", N]``, ``["cancel"]`` (the first queued), ``["abort"]``, ``["rest"]``,
-``["quit"]``. Prints each step when it is done; a process that reaches the end without being killed exits with 0.
+``python -m tests.support.headless FOLDER URL TOKEN_FILE CWD AGENT CONVERSATION STEPS``. STEPS is a JSON
+list: ``["say", TEXT]``, ``["approval"]`` (wait for one), ``["allow"]``, ``["deny", REASON]``, ``["words"]``
+(wait for the first words of a reply), ``["queued", N]``, ``["cancel"]`` (the first queued), ``["abort"]``,
+``["rest"]``, ``["quit"]``. Prints each step when it is done.
 """
 
 from __future__ import annotations
