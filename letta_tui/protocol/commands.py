@@ -13,22 +13,73 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from letta_tui.protocol.building import Command, command, given
 from letta_tui.protocol.events import Runtime
+from letta_tui.protocol.management import (
+    agent_create,
+    agent_delete,
+    agent_list,
+    agent_retrieve,
+    agent_update,
+    connect_provider,
+    conversation_compact,
+    conversation_create,
+    conversation_fork,
+    conversation_list,
+    conversation_retrieve,
+    conversation_update,
+    create_agent,
+    disconnect_provider,
+    list_connect_providers,
+    list_models,
+    messages_list,
+    update_model,
+)
 
-Command = dict[str, Any]
-
-
-def _command(command_type: str, request_id: str | None, **fields: Any) -> Command:
-    command: Command = {"type": command_type}
-    if request_id is not None:
-        command["request_id"] = request_id
-    command.update((name, value) for name, value in fields.items() if value is not None)
-    return command
+__all__ = [
+    "Command",
+    "abort_message",
+    "agent_create",
+    "agent_delete",
+    "agent_list",
+    "agent_retrieve",
+    "agent_update",
+    "allow",
+    "app_server_info",
+    "approval_response",
+    "change_device_state",
+    "connect_provider",
+    "conversation_compact",
+    "conversation_create",
+    "conversation_fork",
+    "conversation_list",
+    "conversation_retrieve",
+    "conversation_update",
+    "create_agent",
+    "create_message",
+    "deny",
+    "disconnect_provider",
+    "execute_command",
+    "external_tool_error",
+    "external_tool_result",
+    "external_tools_update",
+    "list_connect_providers",
+    "list_models",
+    "messages_list",
+    "relay_ack",
+    "relay_ping",
+    "remove_queue_item",
+    "resume_queue",
+    "runtime_start",
+    "sync",
+    "turn_finished_ack",
+    "update_model",
+]
 
 
 def app_server_info(*, request_id: str | None = None) -> Command:
     """The cheapest question there is; also used as a fence."""
-    return _command("app_server_info", request_id)
+    return command("app_server_info", request_id)
 
 
 # The runtime
@@ -70,7 +121,7 @@ def runtime_start(
             agent["pin_global"] = pin_global
         if memfs is not None:
             agent["memfs"] = memfs
-    return _command(
+    return command(
         "runtime_start",
         request_id,
         agent_id=agent_id,
@@ -102,7 +153,7 @@ def external_tools_update(
         "runtimes": [runtime.wire() for runtime in runtimes],
         "external_tools": [dict(group) for group in external_tools],
     }
-    return _command("runtime_external_tools_update", request_id, updates=[update])
+    return command("runtime_external_tools_update", request_id, updates=[update])
 
 
 def sync(
@@ -113,7 +164,7 @@ def sync(
     request_id: str | None = None,
 ) -> Command:
     """Subscribe and have the state replayed (never text). Changes nothing unless it recovers approvals."""
-    return _command(
+    return command(
         "sync",
         request_id,
         runtime=runtime.wire(),
@@ -125,7 +176,7 @@ def sync(
 def change_device_state(runtime: Runtime, *, mode: str | None = None, cwd: str | None = None) -> Command:
     """Has no answer: the next device status shows what became of it."""
     payload = {name: value for name, value in (("mode", mode), ("cwd", cwd)) if value is not None}
-    return _command("change_device_state", None, runtime=runtime.wire(), payload=payload)
+    return command("change_device_state", None, runtime=runtime.wire(), payload=payload)
 
 
 # Sending
@@ -150,7 +201,7 @@ def create_message(
 
     ``otid`` is the client message id too: that is how the message is found again in history.
     """
-    payload = _query(
+    payload = given(
         kind="create_message",
         messages=[
             {
@@ -168,7 +219,7 @@ def create_message(
         image_failure_mode=image_failure_mode,
         response_format=None if response_format is None else dict(response_format),
     )
-    return _command(
+    return command(
         "input",
         request_id,
         runtime=runtime.wire(),
@@ -207,32 +258,32 @@ def approval_response(
     runtime: Runtime, approval_id: str, decision: Mapping[str, Any], *, request_id: str | None = None
 ) -> Command:
     payload = {"kind": "approval_response", "request_id": approval_id, "decision": dict(decision)}
-    return _command("input", request_id, runtime=runtime.wire(), payload=payload)
+    return command("input", request_id, runtime=runtime.wire(), payload=payload)
 
 
 def abort_message(runtime: Runtime, *, run_id: str | None = None, request_id: str | None = None) -> Command:
     """Cancel the active turn. The queue is paused by it. ``aborted`` false: there was none."""
-    return _command("abort_message", request_id, runtime=runtime.wire(), run_id=run_id)
+    return command("abort_message", request_id, runtime=runtime.wire(), run_id=run_id)
 
 
 def remove_queue_item(runtime: Runtime, item_id: str, *, request_id: str | None = None) -> Command:
-    return _command("remove_queue_item", request_id, runtime=runtime.wire(), item_id=item_id)
+    return command("remove_queue_item", request_id, runtime=runtime.wire(), item_id=item_id)
 
 
 def resume_queue(runtime: Runtime, *, request_id: str | None = None) -> Command:
-    return _command("resume_queue", request_id, runtime=runtime.wire())
+    return command("resume_queue", request_id, runtime=runtime.wire())
 
 
 def execute_command(
     runtime: Runtime, command_id: str, args: str | None = None, *, request_id: str | None = None
 ) -> Command:
     """A slash command of the server, by the id it advertises in ``supported_commands``."""
-    return _command("execute_command", request_id, command_id=command_id, runtime=runtime.wire(), args=args)
+    return command("execute_command", request_id, command_id=command_id, runtime=runtime.wire(), args=args)
 
 
 def turn_finished_ack(runtime: Runtime, idempotency_key: str, consumer_id: str) -> Command:
     """Receipt for a durable end of turn. Has no answer."""
-    return _command(
+    return command(
         "turn_finished_ack",
         None,
         runtime=runtime.wire(),
@@ -249,223 +300,11 @@ def external_tool_result(
     result: Command = {"content": parts}
     if is_error:
         result["is_error"] = True
-    return _command("external_tool_call_response", call_id, result=result)
+    return command("external_tool_call_response", call_id, result=result)
 
 
 def external_tool_error(call_id: str, error: str) -> Command:
-    return _command("external_tool_call_response", call_id, error=error)
-
-
-# Conversations
-
-
-def conversation_list(
-    *,
-    agent_id: str | None = None,
-    limit: int | None = None,
-    after: str | None = None,
-    summary_search: str | None = None,
-    include_hidden: bool | None = None,
-    archive_status: str | None = None,
-    order: str | None = None,
-    order_by: str | None = None,
-    request_id: str | None = None,
-) -> Command:
-    query = _query(
-        agent_id=agent_id,
-        limit=limit,
-        after=after,
-        summary_search=summary_search,
-        include_hidden=include_hidden,
-        archive_status=archive_status,
-        order=order,
-        order_by=order_by,
-    )
-    return _command("conversation_list", request_id, query=query)
-
-
-def conversation_retrieve(conversation_id: str, *, request_id: str | None = None) -> Command:
-    return _command("conversation_retrieve", request_id, conversation_id=conversation_id)
-
-
-def conversation_create(
-    agent_id: str, body: Mapping[str, Any] | None = None, *, request_id: str | None = None
-) -> Command:
-    return _command("conversation_create", request_id, body={**(body or {}), "agent_id": agent_id})
-
-
-def conversation_update(
-    conversation_id: str,
-    *,
-    title: str | None = None,
-    archived: bool | None = None,
-    hidden: bool | None = None,
-    tags: Sequence[str] | None = None,
-    request_id: str | None = None,
-) -> Command:
-    """The title is called ``summary`` on the wire."""
-    body = _query(summary=title, archived=archived, hidden=hidden, tags=None if tags is None else list(tags))
-    return _command("conversation_update", request_id, conversation_id=conversation_id, body=body)
-
-
-def conversation_fork(
-    conversation_id: str,
-    *,
-    agent_id: str | None = None,
-    hidden: bool | None = None,
-    message_id: str | None = None,
-    request_id: str | None = None,
-) -> Command:
-    """Copy a conversation, through ``message_id`` where given. The answer has ``conversation.id``."""
-    body = _query(agent_id=agent_id, hidden=hidden, message_id=message_id)
-    return _command("conversation_fork", request_id, conversation_id=conversation_id, body=body)
-
-
-def conversation_compact(
-    conversation_id: str,
-    *,
-    agent_id: str | None = None,
-    compaction_settings: Mapping[str, Any] | None = None,
-    request_id: str | None = None,
-) -> Command:
-    body = _query(
-        agent_id=agent_id,
-        compaction_settings=None if compaction_settings is None else dict(compaction_settings),
-    )
-    return _command("conversation_compact", request_id, conversation_id=conversation_id, body=body)
-
-
-def messages_list(
-    runtime: Runtime,
-    *,
-    limit: int = 50,
-    before: str | None = None,
-    after: str | None = None,
-    order: str | None = None,
-    request_id: str | None = None,
-) -> Command:
-    """A page of history, newest first unless ``order`` says "asc". ``default`` needs the agent's id."""
-    query = _query(agent_id=runtime.agent_id, limit=limit, before=before, after=after, order=order)
-    return _command(
-        "conversation_messages_list", request_id, conversation_id=runtime.conversation_id, query=query
-    )
-
-
-# Agents
-
-
-def agent_list(
-    *,
-    query_text: str | None = None,
-    tags: Sequence[str] | None = None,
-    limit: int | None = None,
-    after: str | None = None,
-    request_id: str | None = None,
-) -> Command:
-    query = _query(query_text=query_text, tags=None if tags is None else list(tags), limit=limit, after=after)
-    return _command("agent_list", request_id, query=query)
-
-
-def agent_create(body: Mapping[str, Any], *, request_id: str | None = None) -> Command:
-    """With a body of the agents API. The answer has ``agent``."""
-    return _command("agent_create", request_id, body=dict(body))
-
-
-def create_agent(
-    personality: str,
-    *,
-    model: str | None = None,
-    tags: Sequence[str] | None = None,
-    pin_global: bool | None = None,
-    request_id: str | None = None,
-) -> Command:
-    """From a preset: memo, tutorial, blank, linus or kawaii. The answer has ``agent_id`` and ``name``."""
-    return _command(
-        "create_agent",
-        request_id,
-        personality=personality,
-        model=model,
-        tags=None if tags is None else list(tags),
-        pin_global=pin_global,
-    )
-
-
-def agent_retrieve(agent_id: str, *, request_id: str | None = None) -> Command:
-    return _command("agent_retrieve", request_id, agent_id=agent_id)
-
-
-def agent_update(agent_id: str, body: Mapping[str, Any], *, request_id: str | None = None) -> Command:
-    return _command("agent_update", request_id, agent_id=agent_id, body=dict(body))
-
-
-def agent_delete(agent_id: str, *, request_id: str | None = None) -> Command:
-    return _command("agent_delete", request_id, agent_id=agent_id)
-
-
-# Models and providers
-
-
-def list_models(*, force: bool | None = None, request_id: str | None = None) -> Command:
-    return _command("list_models", request_id, force=force)
-
-
-def update_model(
-    runtime: Runtime,
-    *,
-    model_handle: str | None = None,
-    model_id: str | None = None,
-    reasoning_effort: str | None = None,
-    request_id: str | None = None,
-) -> Command:
-    """Needs a handle or an id, or the server drops the command without an answer."""
-    if model_handle is None and model_id is None:
-        raise ValueError("a model handle or a model id is needed")
-    payload = _query(model_handle=model_handle, model_id=model_id, reasoning_effort=reasoning_effort)
-    return _command("update_model", request_id, runtime=runtime.wire(), payload=payload)
-
-
-def list_connect_providers(*, target: str = "local", request_id: str | None = None) -> Command:
-    """Without ``target`` the server drops the command without an answer."""
-    return _command("list_connect_providers", request_id, target=target)
-
-
-def connect_provider(
-    provider_id: str,
-    fields: Mapping[str, str],
-    *,
-    auth_method_id: str | None = None,
-    provider_name: str | None = None,
-    oauth_config: Mapping[str, Any] | None = None,
-    target: str = "local",
-    request_id: str | None = None,
-) -> Command:
-    """``fields`` by the keys of the form in ``list_connect_providers``. Keys go nowhere else."""
-    return _command(
-        "connect_provider",
-        request_id,
-        target=target,
-        provider_id=provider_id,
-        auth_method_id=auth_method_id,
-        fields=dict(fields),
-        provider_name=provider_name,
-        oauth_config=None if oauth_config is None else dict(oauth_config),
-    )
-
-
-def disconnect_provider(
-    provider_id: str,
-    *,
-    provider_name: str | None = None,
-    target: str = "local",
-    request_id: str | None = None,
-) -> Command:
-    return _command(
-        "disconnect_provider",
-        request_id,
-        target=target,
-        provider_id=provider_id,
-        provider_name=provider_name,
-    )
+    return command("external_tool_call_response", call_id, error=error)
 
 
 # The hosted relay
@@ -478,7 +317,3 @@ def relay_ack(seq: int) -> Command:
 
 def relay_ping() -> Command:
     return {"type": "ping"}
-
-
-def _query(**fields: Any) -> Command:
-    return {name: value for name, value in fields.items() if value is not None}
