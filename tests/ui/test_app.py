@@ -165,15 +165,18 @@ def test_a_crash_leaves_one_sentence_and_a_log(tmp_path: Path) -> None:
 
 async def test_a_crash_hands_the_draft_over(port: FakePort) -> None:
     app = LettaTuiApp(port, AppOptions(blink=False))
-    with pytest.raises(RuntimeError, match="boom"):
+
+    def boom() -> None:
+        raise RuntimeError("boom")
+
+    async def run() -> None:
         async with app.run_test() as pilot:
             await pilot.press(*"abc")
-
-            def boom() -> None:
-                raise RuntimeError("boom")
-
             app.call_later(boom)
             await pilot.pause()
+
+    with pytest.raises(RuntimeError, match="boom"):
+        await run()
     assert port.sent(SaveDraft)[-1] == SaveDraft("abc")
 
 

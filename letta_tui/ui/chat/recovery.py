@@ -66,6 +66,7 @@ class ChoiceCard(Vertical, can_focus=True):
         self._chosen: dict[str, Action] = {}  # asked for; the worker has not spoken yet
         self._asking: Choice | None = None
         self._at = 0
+        self._crowded = False
         self._head = Painted(f"{widget_id}-head")
 
     def compose(self) -> ComposeResult:
@@ -95,10 +96,22 @@ class ChoiceCard(Vertical, can_focus=True):
     def _entry(self) -> Entry | None:
         return self._entries[self._at] if self._at < len(self._entries) else None
 
+    def crowd(self, crowded: bool) -> None:
+        """``crowded``: something more urgent needs the room, so only the first line stays until the focus
+        comes here."""
+        if crowded != self._crowded:
+            self._crowded = crowded
+            self._draw()
+
     def _draw(self) -> None:
+        folded = self._crowded and not self.has_focus
+        height = self.app.size.height
+        room = 14 if height >= 30 else 3 if self._crowded else max(3, height // 2 - 5)
+        self.query_one(VerticalScroll).styles.max_height = room
+        self.query_one(VerticalScroll).display = not folded
         entry = self._entry
         self._head.about("|".join([entry.id, *(c.key for c in entry.choices)]) if entry else "")
-        self._head.update(Content("\n").join(self._head_words))
+        self._head.update(Content("\n").join(self._head_words[:1] if folded else self._head_words))
         lines: list[Content] = []
         for number, each in enumerate(self._entries):
             chosen = number == self._at
@@ -121,7 +134,7 @@ class ChoiceCard(Vertical, can_focus=True):
         body.display = bool(lines)
         foot = self.query_one(f"#{self.id}-foot", Static)
         foot.update(self._foot())
-        foot.display = bool(self._entries)
+        foot.display = bool(self._entries) and not folded
 
     def _foot(self) -> Content:
         if self._asking is not None:

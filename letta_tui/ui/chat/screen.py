@@ -123,6 +123,7 @@ class ChatScreen(Screen[object]):
 
     def on_resize(self) -> None:
         self.set_class(self.app.size.height < 20, "-low")
+        self._crowd()
 
     @property
     def letta(self) -> LettaTuiApp:
@@ -144,15 +145,18 @@ class ChatScreen(Screen[object]):
                 self.refresh_bindings()
             case ApprovalsChanged(items):
                 self.approvals.show(items)
+                self._crowd()
                 self.refresh_bindings()
             case QueueChanged(items):
                 self.queue.show(items)
                 self.refresh_bindings()
             case RecoveryChanged(recovery):
                 self.recovery.show(recovery)
+                self._crowd()
                 self.refresh_bindings()
             case QuestionChanged(question):
                 self.question.show(question)
+                self._crowd()
                 self.refresh_bindings()
             case SendsChanged(items):
                 self.sends = items
@@ -168,6 +172,12 @@ class ChatScreen(Screen[object]):
                 self.say(text, level)
             case _:
                 pass  # lists: the list on top of this screen takes them itself
+
+    def _crowd(self) -> None:
+        """Several cards share a low screen: the first has the room."""
+        low = self.app.size.height < 32
+        self.question.crowd(low and bool(self.approvals.display))
+        self.recovery.crowd(low and bool(self.approvals.display or self.question.display))
 
     def _transcript(self, update: TranscriptChanged | TextAppended) -> None:
         self.transcript.apply(update)
