@@ -35,6 +35,7 @@ from letta_tui.ledger.values import (
 
 _REST: Final = ", ".join(repr(d) for d in sorted(transitions.AT_REST))
 _ENDED: Final = ", ".join(repr(o) for o in sorted(transitions.ENDED))
+FRESH_SECONDS: Final = 60.0
 _ENDS: Final[frozenset[EvidenceKind]] = frozenset({"turn_done", "turn_cancelled", "turn_failed"})
 _RUNS: Final[frozenset[EvidenceKind]] = _ENDS | {"run_seen", "turn_running", "server_reran", "approval_asked"}
 _ON_SERVER: Final[tuple[EvidenceKind, ...]] = ("attempt", "ack", "queue_seen")
@@ -161,8 +162,16 @@ class Sends:
         )
 
     def attempt_stands(self, attempt: Attempt) -> bool:
-        """Whether the message may still be written: the attempt is the last one and the message is still
-        unconfirmed. Ask again when time passed between ``begin_attempt`` and the write."""
+        """Whether the message may still be written: the attempt is the last one, the message is still
+        unconfirmed, and the attempt is less than a minute old by both clocks.
+
+        Ask right before the write: a process can sleep between the second commit and the write, and what was
+        safe then (repeating an id the server remembers) need not be safe now.
+        """
+        now, began = self._clock(), attempt.began
+        older = max(now.wall - began.wall, now.mono - began.mono)
+        if now.boot != began.boot or not -FRESH_SECONDS < older < FRESH_SECONDS:
+            return False
         send = self.send(attempt.client_message_id)
         return (
             send is not None

@@ -185,6 +185,15 @@ def test_the_second_of_two_processes_does_not_write(ledger: Ledger, path: Path, 
         assert not ledger.attempt_stands(first)
 
 
+def test_a_writer_that_slept_since_its_commit_does_not_write(ledger: Ledger, clock: FakeClock) -> None:
+    prepared(ledger)
+    attempt = ledger.begin_attempt("m1", request_id="r", connection_id="c1")
+    clock.advance(5)
+    assert ledger.attempt_stands(attempt)
+    clock.sleep(3600)
+    assert not ledger.attempt_stands(attempt)
+
+
 def test_sending_as_new_links_both_rows_and_needs_consent(ledger: Ledger, see: See) -> None:
     prepared(ledger, "m1")
     written(ledger, "m1")

@@ -19,7 +19,7 @@ from letta_tui.conversation.reconcile import (
     same_id_is_safe,
 )
 from letta_tui.ledger import transitions
-from letta_tui.ledger.sends import as_it_counts
+from letta_tui.ledger.sends import FRESH_SECONDS, as_it_counts
 from letta_tui.ledger.values import Anchor, Attempt, Evidence, EvidenceKind, Place, Send, Stamp
 
 PLACE = Place("server", "agent", "conversation")
@@ -226,6 +226,10 @@ def _client(w: World, rules: Rules) -> Iterator[Step]:
         frame = w.to_write
         wrote = _find(w, frame.key)
         assert wrote is not None
+        if w.wall - wrote.attempts[-1].began.wall >= FRESH_SECONDS:
+            # Slept between the commit and the write: ``Ledger.attempt_stands`` says no.
+            yield "not written", replace(w, to_write=None)
+            return
         last = replace(wrote.attempts[-1], written=w.now())
         after = _update(w, replace(wrote, attempts=(*wrote.attempts[:-1], last)))
         yield "write", replace(after, to_write=None, to_server=(*w.to_server, frame))
