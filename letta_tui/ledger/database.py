@@ -19,6 +19,7 @@ from typing import Final
 from letta_tui.ledger.errors import IllegalMove, LedgerDamaged, LedgerError, LedgerUnwritable
 
 BUSY_SECONDS: Final = 10.0
+SYNCHRONOUS: Final = "EXTRA"
 
 _FULL: Final = frozenset({sqlite3.SQLITE_FULL})
 _LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
@@ -86,7 +87,7 @@ def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connec
     conn.row_factory = sqlite3.Row
     try:
         conn.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
-        conn.execute("PRAGMA synchronous = EXTRA")
+        conn.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         conn.execute("PRAGMA foreign_keys = ON")
         conn.execute("PRAGMA cell_size_check = ON")
         # What is erased is overwritten, not only unlinked.

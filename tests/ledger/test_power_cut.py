@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from letta_tui.ledger import schema
-from letta_tui.ledger.database import Database, make_private
+from letta_tui.ledger.database import SYNCHRONOUS, Database, make_private
 from letta_tui.ledger.store import Ledger
 from letta_tui.ledger.values import Evidence, Opening
 from tests.ledger.conftest import PLACE, FakeClock
@@ -27,7 +27,7 @@ def record(path: Path, clock: FakeClock, synchronous: str) -> Log:
     log = Log()
     vfs = RecordingVFS(f"recording-{synchronous}", log)
     make_private(path)
-    conn = Connection(path, vfs.vfs_name if hasattr(vfs, "vfs_name") else f"recording-{synchronous}")
+    conn = Connection(path, f"recording-{synchronous}")
     conn.execute(f"PRAGMA synchronous = {synchronous}")
     conn.execute("PRAGMA foreign_keys = ON")
     conn.execute("PRAGMA secure_delete = ON")
@@ -50,6 +50,7 @@ def record(path: Path, clock: FakeClock, synchronous: str) -> Log:
         if n == 5:
             ledger.redact("m1")
     ledger.close()
+    vfs.unregister()
     return log
 
 
@@ -80,7 +81,7 @@ def losses(path: Path, clock: FakeClock, folder: Path, synchronous: str, images:
 def test_no_acknowledged_commit_is_lost(
     path: Path, clock: FakeClock, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = losses(path, clock, tmp_path, "EXTRA", IMAGES)
+    found = losses(path, clock, tmp_path, SYNCHRONOUS, IMAGES)
     with capsys.disabled():
         print(f"\npower cut: {IMAGES} images, {len(found)} losses")
     assert found == []
