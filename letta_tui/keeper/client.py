@@ -40,7 +40,8 @@ __all__ = [
     "stop_keeper",
 ]
 
-START_SECONDS = 15.0
+START_SECONDS = 15.0  # for a keeper to come up
+_PATIENCE_SECONDS = 15.0  # for one that has the lock to answer
 _HELLO_SECONDS = 3.0
 _GONE = "The keeper is gone."
 
@@ -255,7 +256,7 @@ async def find_keeper(paths: KeeperPaths) -> KeeperHandle | None:
 
 async def ensure_keeper(paths: KeeperPaths, options: KeeperOptions) -> KeeperHandle:
     """Connect to the profile's keeper, starting one when none runs. ``KeeperError`` says why it cannot."""
-    deadline = asyncio.get_running_loop().time() + START_SECONDS
+    deadline = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
     while True:
         handle = await find_keeper(paths)
         if handle is not None and handle.control < CONTROL:

@@ -102,7 +102,7 @@ async def test_a_keeper_that_does_not_answer_is_named_and_can_be_ended(
     handle = await ensure_keeper(paths, KeeperOptions())
     os.kill(handle.pid, signal.SIGSTOP)
     monkeypatch.setattr(client, "_HELLO_SECONDS", 0.2)
-    monkeypatch.setattr(client, "START_SECONDS", 1.0)
+    monkeypatch.setattr(client, "_PATIENCE_SECONDS", 0.5)
     with pytest.raises(KeeperError, match=str(handle.pid)):
         await ensure_keeper(paths, KeeperOptions())
     assert await stop_keeper(paths)
@@ -115,7 +115,6 @@ async def test_an_older_keeper_makes_room_for_the_newer(
 ) -> None:
     old = await ensure_keeper(paths, KeeperOptions())
     monkeypatch.setattr(client, "CONTROL", control.CONTROL + 1)
-    monkeypatch.setattr(client, "START_SECONDS", 10.0)
 
     async def next_start(*_: object) -> bool:
         # What a newer program would start: here, whoever gets the lock the old one has let go of.
