@@ -65,6 +65,8 @@ class LettaTuiApp(App[int]):
         return self.chat
 
     def on_mount(self) -> None:
+        # Back from the shell, which wrote over the screen: nothing on it can be trusted.
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         # After the first paint: what the worker has to say must not delay it.
         self.call_after_refresh(self.port.on_update, self._wake)
 

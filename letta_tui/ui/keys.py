@@ -67,8 +67,14 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("f8", "chord_allow", "Allow the tool call on the card", "conversation", "allow", priority=True),
     Key("f9", "chord_deny", "Deny the tool call on the card", "conversation", "deny", priority=True),
-    Key("tab", "next_panel", "Move between composer, cards, queue and transcript", "conversation"),
-    Key("shift+tab", "previous_panel", "The same, backwards", "conversation"),
+    Key(
+        "tab",
+        "next_panel",
+        "Move between composer, cards, queue and transcript",
+        "conversation",
+        priority=True,
+    ),
+    Key("shift+tab", "previous_panel", "The same, backwards", "conversation", priority=True),
     Key("escape", "escape", "Leave a card or a search; else stop the running turn", "conversation"),
     Key("pageup", "page(-1)", "Scroll the transcript up", "conversation", priority=True),
     Key("pagedown", "page(1)", "Scroll the transcript down", "conversation", priority=True),
@@ -122,9 +128,9 @@ KEYS: tuple[Key, ...] = (
     Key("ctrl+x", "cut", "Cut", "composer"),
     Key("ctrl+v", "paste", "Paste what was copied here", "composer"),
     # the approval card, after the focus was moved to it
-    Key("y,a", "allow", "Allow", "approval"),
-    Key("n", "deny", "Deny", "approval"),
-    Key("r", "reason", "Deny with a reason: Enter sends it, Esc goes back", "approval"),
+    Key("y,a", "allow", "Allow", "approval", priority=True),
+    Key("n", "deny", "Deny", "approval", priority=True),
+    Key("r", "reason", "Deny with a reason: Enter sends it, Esc goes back", "approval", priority=True),
     Key("1,2,3,4,5,6,7,8,9", "suggest", "Allow, with the server's suggestion of that number", "approval"),
     Key("up", "scroll_up", "Scroll the card up", "approval"),
     Key("down", "scroll_down", "Scroll the card down", "approval"),
@@ -179,7 +185,7 @@ def bindings(*places: Place) -> list[BindingType]:
             continue
         if key.action == "suggest":
             for digit in key.keys.split(","):
-                made.append(Binding(digit, f"suggest({digit})", key.words, show=False))
+                made.append(Binding(digit, f"suggest({digit})", key.words, show=False, priority=True))
             continue
         made.append(
             Binding(key.keys, key.action, key.bar or key.words, show=bool(key.bar), priority=key.priority)

@@ -216,12 +216,27 @@ class ApprovalDock(Vertical, can_focus=True):
     def _letter(self) -> ApprovalView | None:
         """The call that a letter decides: shown, open, taken up and painted before the key."""
         item = self.current
-        if not self.has_focus or item is None or not self._open(item) or self._reason_for is not None:
+        if (
+            self.screen.focused is not self
+            or item is None
+            or not self._open(item)
+            or self._reason_for is not None
+        ):
             return None
         key_time: float = getattr(self.app, "key_time", 0.0)
         if self._taken != item.request_id or not self._head.seen(item.request_id, key_time):
             return None
         return item
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The letters are the card's only while the card itself has the focus; in the reason they are text.
+
+        They are looked at before anything else is done with a key, so that the time they are judged by
+        is their own.
+        """
+        if action in ("allow", "deny", "reason", "suggest"):
+            return self.screen.focused is self
+        return True
 
     def action_allow(self) -> None:
         if (item := self._letter()) is not None:
@@ -241,13 +256,13 @@ class ApprovalDock(Vertical, can_focus=True):
             self._reason_for = item
             self.add_class("-reason")
             self._update()
-            self.query_one("#reason", Input).focus()
+            self.screen.set_focus(self.query_one("#reason", Input))
 
     def _close_reason(self) -> None:
         self._reason_for = None
         self.remove_class("-reason")
         self.query_one("#reason", Input).value = ""
-        self.focus()
+        self.screen.set_focus(self)
         self._update()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -270,7 +285,7 @@ class ApprovalDock(Vertical, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         if self._reason_for is None:
-            self.focus()
+            self.screen.set_focus(self)
             self.take(event.time)
 
     def watch_has_focus(self, has_focus: bool) -> None:

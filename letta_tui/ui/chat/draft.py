@@ -149,6 +149,13 @@ class Draft(TextArea, inherit_bindings=False):
             event.stop()
             self._restart_blink()
             self._replace_via_keyboard(event.character, *self.selection)
+            return
+        # Run here and now: a binding found by the application runs only after the keys that came behind
+        # this one, so Enter would send, and backspace take away, what was typed later.
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            event.stop()
+            await self.run_action(binding.action)
+            return
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()

@@ -321,13 +321,13 @@ class ChatScreen(Screen[object]):
             return
         for card in cards:
             if card.has_focus_within and not getattr(card, "needs_taking", False):
-                self.composer.draft.focus()
+                self.set_focus(self.composer.draft)
                 return
         self.take(cards[0])
 
     def take(self, panel: Widget) -> None:
         """Move the focus to ``panel``; a card then takes letters for what was painted by now."""
-        panel.focus()
+        self.set_focus(panel)  # at once: the next key may be in the same read
         if isinstance(panel, ApprovalDock):
             panel.take(self.letta.key_time)
 
@@ -352,7 +352,7 @@ class ChatScreen(Screen[object]):
         if self.find_bar.display:
             self.close_find()
         elif not self.composer.draft.has_focus:
-            self.composer.draft.focus()
+            self.set_focus(self.composer.draft)
         elif self.turn_running:
             if self.status.activity != "cancelling":
                 self.port.send(Abort())
@@ -394,15 +394,15 @@ class ChatScreen(Screen[object]):
     def close_find(self) -> None:
         self.find_bar.close()
         self.transcript.find_clear()
-        self.composer.draft.focus()
+        self.set_focus(self.composer.draft)
 
     # -- messages of the parts
 
     def on_approval_dock_gone(self) -> None:
-        self.composer.draft.focus()
+        self.set_focus(self.composer.draft)
 
     def on_choice_card_gone(self) -> None:
-        self.composer.draft.focus()
+        self.set_focus(self.composer.draft)
 
     def on_transcript_view_near_top(self) -> None:
         self.port.send(LoadOlder())

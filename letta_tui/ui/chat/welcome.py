@@ -95,7 +95,7 @@ class FindBar(Horizontal):
         field = self.query_one(Input)
         if text:
             field.value = text
-        field.focus()
+        self.screen.set_focus(field)
         if text:
             self.post_message(self.Search(text, True))
 
