@@ -18,8 +18,9 @@ from tests.support.server import until
 pytestmark = pytest.mark.real
 
 
-async def noted(window: KeeperHandle, kind: str, conversation: str) -> bool:
-    return any(e.kind == kind for e in await window.ends_since(0, conversation_id=conversation))
+async def noted(window: KeeperHandle, kind: str, conversation: str, times: int = 1) -> bool:
+    ends = await window.ends_since(0, conversation_id=conversation)
+    return sum(e.kind == kind for e in ends) >= times
 
 
 async def busy(window: KeeperHandle, agent: str, conversation: str) -> bool:
@@ -37,7 +38,7 @@ async def test_a_turn_goes_on_when_the_window_dies_in_the_middle(household: Hous
     begun = time.time()
     async with await household.socket(window) as socket:
         await socket.join(agent, conversation)
-        await socket.say(agent, conversation, "[[words 30 rate=20; say THE END]]")
+        await socket.say(agent, conversation, "top secret [[words 30 rate=20; say THE END]]")
         await socket.wait(lambda f: (f.get("delta") or {}).get("message_type") == "assistant_message")
         socket.cut()
     await window.close()
@@ -57,6 +58,12 @@ async def test_a_turn_goes_on_when_the_window_dies_in_the_middle(household: Hous
         await socket.join(agent, conversation)
         await socket.say(agent, conversation, "[[say again]]")
         assert (await socket.finished())["stop_reason"] == "end_turn"
+    await until(lambda: noted(later, "turn", conversation, times=2))
+    notes = household.paths.ends.read_text()
+    assert "secret" not in notes
+    assert "THE END" not in notes
+    await later.forget(agent, conversation)
+    assert await later.ends_since(0, agent, conversation) == ()
 
 
 async def test_an_approval_waits_for_the_next_window(household: Household) -> None:
@@ -139,7 +146,7 @@ async def test_a_killed_server_is_noted_and_started_anew_on_demand(household: Ho
     assert await window.hold(agent, conversation)
 
 
-async def test_restart_is_another_life_of_the_server(household: Household) -> None:
+async def test_restart_is_another_life_of_the_server_and_sigterm_ends_it(household: Household) -> None:
     window = await household.ensure()
     agent, conversation = await household.conversation(window)
     assert await window.hold(agent, conversation)
@@ -147,6 +154,8 @@ async def test_restart_is_another_life_of_the_server(household: Household) -> No
     after = await window.restart_server()
     assert after.life != before.life
     await until(lambda: held(window, agent, conversation))
+    os.kill(window.pid, signal.SIGTERM)
+    await until(lambda: not household.ours(), what="keeper and server gone")
 
 
 async def test_two_started_at_once_are_one(household: Household) -> None:
@@ -209,25 +218,3 @@ async def test_stop_ends_what_a_killed_keeper_left(household: Household) -> None
     assert household.ours()
     assert await stop_keeper(household.paths)
     assert household.ours() == []
-
-
-async def test_sigterm_ends_keeper_and_server(household: Household) -> None:
-    window = await household.ensure()
-    await window.endpoint()
-    os.kill(window.pid, signal.SIGTERM)
-    await until(lambda: not household.ours(), what="keeper and server gone")
-
-
-async def test_no_message_text_in_the_notes(household: Household) -> None:
-    window = await household.ensure()
-    agent, conversation = await household.conversation(window)
-    assert await window.hold(agent, conversation)
-    async with await household.socket(window) as socket:
-        await socket.join(agent, conversation)
-        await socket.say(agent, conversation, "top secret [[say the answer]]")
-        await socket.finished()
-    await until(household.paths.ends.exists)
-    assert "secret" not in household.paths.ends.read_text()
-    assert "answer" not in household.paths.ends.read_text()
-    await window.forget(agent, conversation)
-    assert await window.ends_since(0) == ()
