@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,13 +31,15 @@ Run = Callable[..., Done]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Everything of ours lives below it."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Everything of ours lives below it; a keeper that a test started is ended."""
     data = tmp_path / "data"
     monkeypatch.setenv("LETTA_TUI_DATA_DIR", str(data))
     monkeypatch.delenv("LETTA_CLI_PATH", raising=False)
     monkeypatch.delenv("LETTA_API_KEY", raising=False)
-    return data
+    yield data
+    if data.exists():
+        main(["keeper", "stop"])
 
 
 @pytest.fixture

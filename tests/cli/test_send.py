@@ -74,8 +74,12 @@ def test_a_tool_that_asks_is_told_and_nothing_runs(run: Run, letta_server: RealS
     assert done.code == errors.APPROVAL_NEEDED
     assert data["waiting_for"]
     assert not (letta_server.work / mark).exists()
-    # Nobody else held the conversation: it was ended in order, so that it still works.
-    assert run("send", "--conversation", data["conversation"], "[[say still here]]").out == "still here\n"
+    # The keeper holds the conversation: the call is still there to be answered.
+    assert "Start letta-tui to answer it" in data["error"]
+    again = read(run("send", "--id", data["client_message_id"], "--json"))
+    assert again["exit_code"] == errors.APPROVAL_NEEDED
+    assert again["waiting_for"] == data["waiting_for"]
+    assert not (letta_server.work / mark).exists()
 
 
 def test_a_failed_turn_has_a_code_of_its_own(run: Run, letta_server: RealServer) -> None:
