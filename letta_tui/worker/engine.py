@@ -95,6 +95,7 @@ class Engine:
         events.turn_over = self._turn_over
         events.queue_changed = sender.poke
         events.wedged = self._wedged
+        events.taken_back = sender.taken_back
         events.cancel_arrived = self._controls.cancel_arrived
         windows.register(ledger, self._config.window_id)
         salvage = ledger.opening.salvage

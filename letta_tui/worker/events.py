@@ -13,7 +13,7 @@ from letta_tui.ledger.errors import IllegalMove, LedgerError
 from letta_tui.ledger.values import Evidence, EvidenceKind, Send
 from letta_tui.protocol import Delta, DeviceStatus, Frame, LoopStatus, QueueState
 from letta_tui.seam.state import TurnOutcome
-from letta_tui.seam.updates import Attention, DraftLoaded
+from letta_tui.seam.updates import Attention
 from letta_tui.worker.crashpoints import reached
 from letta_tui.worker.desk import Desk, Link
 from letta_tui.worker.publishing import Publisher
@@ -40,6 +40,7 @@ class Events:
         self.turn_over: Callable[[], None] = lambda: None
         self.device_changed: Callable[[DeviceStatus], None] = lambda device: None
         self.queue_changed: Callable[[], None] = lambda: None
+        self.taken_back: Callable[[Send], None] = lambda send: None
         self.cancel_arrived: Callable[[str], None] = lambda key: None
         self.wedged: Callable[[str], None] = lambda words: None
         self.waiting_elsewhere: dict[tuple[str, str], set[str]] = {}  # conversation → approval request ids
@@ -164,7 +165,7 @@ class Events:
             if key in room.cancel_asked:
                 room.cancel_asked.discard(key)
                 if moved is not None and moved.delivery == "cancelled":
-                    self._desk.put(DraftLoaded(send.text, "cancelled"))
+                    self.taken_back(moved)
         self.queue_changed()
 
     def _loop(self, link: Link, room: Room, frame: Frame) -> None:

@@ -149,6 +149,10 @@ class Judge:
         except LedgerError as error:
             log.warning("verdict on %s not stored: %s", key, error.words)
             return
+        if "history_twice" in send.last and "history_twice" not in basis.last:
+            room.twice += 1
+        if send.outcome == "ended_unseen" and basis.outcome != "ended_unseen":
+            room.unseen += 1
         if send.delivery == "delivered" and room.sends.get(key, send).delivery != "delivered":
             reached("turn.delivered")
         room.sends[key] = send

@@ -208,8 +208,14 @@ class Opener:
             ]
             if others:
                 draft = ledger.adopt_draft(others[0].window_id, window, place)
-        if draft is not None and draft.text:
-            self._desk.put(DraftLoaded(draft.text))
+        if draft is None or not draft.text:
+            return
+        sent = [s for s in ledger.sends(place, limit=5) if s.created.wall >= draft.saved.wall]
+        if any(send.text.strip() == draft.text.strip() for send in sent):
+            # Submitted, and the program ended before the draft could be cleared: one place is enough.
+            ledger.save_draft(window, place, "")
+            return
+        self._desk.put(DraftLoaded(draft.text))
 
     async def _server_mode(self, link: Link, room: Room) -> str | None:
         """The mode the server has for this conversation; asking changes nothing there."""

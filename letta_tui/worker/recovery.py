@@ -7,6 +7,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 
+from letta_tui.conversation import words
 from letta_tui.ledger.transitions import AT_REST
 from letta_tui.protocol import commands, names
 from letta_tui.worker.approving import Decider
@@ -76,6 +77,7 @@ class Recovery:
             await self._judge.settle(link, room)
         if desk.link is not link or desk.room is not room:
             return
+        self._tell_findings(room)
         room.ready = True
         room.settled_once = True
         self._connected(link, room)
@@ -84,6 +86,16 @@ class Recovery:
         if self._judge.is_behind(room):
             self.check()  # its turn ended while it was being looked for
         await self._background(link, room)
+
+    def _tell_findings(self, room: Room) -> None:
+        """Each finding is told once: what ran twice, what ended unseen, what goes on."""
+        if room.twice:
+            room.notes.append(words.twice_note(room.twice))
+        if room.unseen and not any(note.startswith("While you were away") for note in room.notes):
+            room.notes.append(words.unseen_note(room.unseen))
+        room.twice = room.unseen = 0
+        if room.relaunched and not room.settled_once and room.approvals.pending:
+            room.notes.append(words.busy_note(approval=True))
 
     def _connected(self, link: Link, room: Room) -> None:
         where = link.endpoint.shown
@@ -158,10 +170,10 @@ class Recovery:
             return
         if not ends:
             return
-        words = " ".join(end.words for end in ends[-5:])
+        said = " ".join(end.words for end in ends[-5:])
         more = f" ({len(ends) - 5} more before that.)" if len(ends) > 5 else ""
-        room.notes.append(f"While you were away: {words}{more}")
-        desk.put(*room.transcript.notice("away", f"While you were away: {words}{more}", kind="away"))
+        room.notes.append(f"While you were away: {said}{more}")
+        desk.put(*room.transcript.notice("away", f"While you were away: {said}{more}", kind="away"))
 
     async def _background(self, link: Link, room: Room) -> None:
         """Some pages above the first, so that scrolling up a little does not wait for the server."""

@@ -53,6 +53,8 @@ class Room:
     held: bool = False  # the keeper has confirmed that it holds the conversation
     hold_given_up: bool = False
     settled_once: bool = False
+    twice: int = 0  # sends found to have been run twice, not yet told
+    unseen: int = 0  # turns found to have ended unseen, not yet told
 
     @classmethod
     def of(cls, place: Place, *, relaunched: bool) -> Room:

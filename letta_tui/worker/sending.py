@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Literal
 
 from letta_tui.ledger.errors import LedgerError, StaleAttempt
 from letta_tui.ledger.values import Attempt, Evidence, EvidenceKind, Send
@@ -64,9 +65,21 @@ class Sender:
             return
         reached("submit.after_prepare")
         self._take(room, send)
+        self._clear_draft(room, intent.text)
+        room.notes = []  # the person has gone on
         desk.put(SubmitSettled(intent.token, True, client_message_id=key))
         self._publisher.touch()
         self.poke()
+
+    def _clear_draft(self, room: Room, text: str) -> None:
+        """What has just been submitted is no draft any more; the composer saves what it holds next."""
+        ledger, window = self._desk.ledger, self._desk.config.window_id
+        try:
+            draft = ledger.draft(window, room.place)
+            if draft is not None and draft.text.strip() == text.strip():
+                ledger.save_draft(window, room.place, "")
+        except LedgerError as error:
+            log.warning("the draft is not cleared: %s", error.words)
 
     def _take(self, room: Room, send: Send) -> None:
         room.sends[send.client_message_id] = send
@@ -245,11 +258,7 @@ class Sender:
                 )
                 self._take(room, new)
                 return
-            # The text is in the draft before it leaves the ledger's open rows: never in neither place.
-            desk.ledger.save_draft(desk.config.window_id, room.place, send.text)
-            desk.ledger.discard(key, self._consent("edit", room, key))
-            room.released.discard(key)
-            desk.put(DraftLoaded(send.text, "edit"))
+            self._to_composer(room, send, "edit")
         elif action == "discard":
             desk.ledger.discard(key, self._consent("discard", room, key))
             room.released.discard(key)
@@ -265,22 +274,39 @@ class Sender:
 
     def take_back(self, key: str) -> bool:
         """Cancel a message that is held here, back into the composer. False when it is not held."""
-        desk, room = self._desk, self._desk.room
+        room = self._desk.room
         send = room.sends.get(key) if room is not None else None
         if room is None or send is None or send.delivery != "prepared":
             return False
-        try:
-            desk.ledger.save_draft(desk.config.window_id, room.place, send.text)
-            desk.ledger.discard(key, self._consent("cancel", room, key))
-        except LedgerError as error:
-            desk.tell(error.words, "error")
-            return True
-        room.released.discard(key)
-        self._reload(room, key)
-        desk.put(DraftLoaded(send.text, "cancelled"))
-        self._publisher.touch()
+        self.taken_back(send)
         self.poke()
         return True
+
+    def taken_back(self, send: Send) -> None:
+        """A message this window asked to cancel is out of every queue: its text is the composer's again."""
+        desk, room = self._desk, self._desk.room
+        if room is None:
+            return
+        try:
+            self._to_composer(room, send, "cancelled")
+        except LedgerError as error:
+            desk.tell(error.words, "error")
+        self._reload(room, send.client_message_id)
+        self._publisher.touch()
+
+    def _to_composer(self, room: Room, send: Send, why: Literal["edit", "cancelled"]) -> None:
+        """The text is in the draft before it leaves the ledger's open rows: never in neither place.
+
+        Raises ``LedgerError``; the message is then where it was.
+        """
+        desk, key = self._desk, send.client_message_id
+        window = desk.config.window_id
+        draft = desk.ledger.draft(window, room.place)
+        text = f"{draft.text}\n{send.text}" if draft is not None and draft.text else send.text
+        desk.ledger.save_draft(window, room.place, text)
+        desk.ledger.discard(key, self._consent("edit" if why == "edit" else "cancel", room, key))
+        room.released.discard(key)
+        desk.put(DraftLoaded(send.text, why))
 
     @staticmethod
     def _offered(room: Room, key: str) -> frozenset[str]:

@@ -16,6 +16,7 @@ from letta_tui.seam.channel import Mailbox
 from letta_tui.seam.intents import Intent, Quit
 from letta_tui.seam.updates import Closed, Update
 from letta_tui.worker.config import WorkerConfig
+from letta_tui.worker.connecting import Open
 from letta_tui.worker.engine import Engine
 
 log = logging.getLogger(__name__)
@@ -27,8 +28,10 @@ class Worker:
     ``start`` once; ``send`` from any thread, also before ``start``; the last update is always ``Closed``.
     """
 
-    def __init__(self, config: WorkerConfig) -> None:
+    def __init__(self, config: WorkerConfig, *, open_: Open | None = None) -> None:
+        """``open_`` makes a connection to an endpoint; the real one unless a test has another."""
         self._config = config
+        self._open = open_
         self._mailbox = Mailbox()
         self._lock = threading.Lock()
         self._early: list[Intent] = []
@@ -93,4 +96,4 @@ class Worker:
             for intent in self._early:
                 inbox.put_nowait(intent)
             self._early = []
-        return await Engine(self._config, self._mailbox, inbox).run()
+        return await Engine(self._config, self._mailbox, inbox, open_=self._open).run()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from letta_tui.seam.intents import Decide, NewConversation, OpenConversation, SaveDraft
+from letta_tui.seam.intents import AnswerQuestion, Decide, NewConversation, OpenConversation, SaveDraft
 from letta_tui.worker.config import Target
 from tests.support.seat import Seat, config_for
 from tests.support.server import RealServer
@@ -114,6 +114,33 @@ async def test_switching_and_starting_conversations(letta_server: RealServer, tm
         assert seat.texts("assistant") == ["in the first"]
     finally:
         await seat.quit()
+
+
+async def test_a_wedged_conversation_goes_on_in_a_copy(own_server: RealServer, tmp_path: Path) -> None:
+    """The only window dies in mid-reply and nobody else holds the conversation: the server wedges it."""
+    first = await Seat.start(
+        config_for(own_server, tmp_path, target=Target(agent_id=own_server.agent_id, new=True))
+    ).ready()
+    await first.said("[[words 200 rate=20]]")
+    await first.until(lambda: first.texts("assistant"), what="the first words")
+    await first.quit()
+
+    second = await Seat.start(config_for(own_server, tmp_path)).ready()
+    try:
+        wedged = second.status.conversation_id
+        key = await second.said("[[say hello again]]")
+        question = await second.until(lambda: second.question, what="a question")
+        assert question.id == "wedged"
+        view = await second.until(lambda: (v := second.view_of(key)) and v.delivery == "failed" and v)
+        assert "send_new" in [choice.action for choice in view.choices]
+        second.send(AnswerQuestion(question.id, "fork"))
+        await second.until(lambda: second.status.conversation_id != wedged, what="the copy")
+        await second.ready()
+        await second.said("[[say in the copy]]")
+        await second.reply("in the copy")
+        await second.rest()
+    finally:
+        await second.quit()
 
 
 async def test_a_restarted_server_is_found_again(own_server: RealServer, tmp_path: Path) -> None:

@@ -63,8 +63,8 @@ class Seat:
     _tokens: int = 0
 
     @classmethod
-    def start(cls, config: WorkerConfig) -> Seat:
-        worker = Worker(config)
+    def start(cls, config: WorkerConfig, open_: Any = None) -> Seat:
+        worker = Worker(config, open_=open_)
         seat = cls(worker)
         worker.start()
         return seat
