@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -71,6 +72,80 @@ async def test_a_turn_survives_all_windows_and_the_server_is_left_alone(
     assert (where.url, where.owned) == (letta_server.url, False)
     with pytest.raises(KeeperError, match="did not start this server"):
         await handle.restart_server()
+
+
+class Wire:
+    """A TCP relay to the server that can be cut."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._writers: list[asyncio.StreamWriter] = []
+        self._serving: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> int:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        me = asyncio.current_task()
+        assert me is not None
+        self._serving.add(me)
+        theirs, onward = await asyncio.open_connection("127.0.0.1", self._port)
+        self._writers += [writer, onward]
+        await asyncio.gather(self._pump(reader, onward), self._pump(theirs, writer))
+
+    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await source.read(65536):
+                sink.write(data)
+                await sink.drain()
+        sink.close()
+
+    def cut(self) -> None:
+        for writer in self._writers:
+            writer.transport.abort()
+        self._writers.clear()
+
+    async def close(self) -> None:
+        self._server.close()
+        self.cut()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+
+async def test_a_cut_wire_is_replaced_at_once_and_the_hold_with_it(
+    tmp_path: Path, letta_server: RealServer
+) -> None:
+    conversation, agent = await letta_server.conversation(), letta_server.agent_id
+    wire = Wire(letta_server.port)
+    url = f"ws://127.0.0.1:{await wire.start()}/ws"
+    options = KeeperOptions(url=url, token_file=letta_server.token_file, idle_seconds=0)
+    running, handle, said = await watcher(tmp_path, options)
+    assert await handle.hold(agent, conversation)
+    async with letta_server.plain() as socket:
+        await socket.join(agent, conversation)
+        await socket.say(agent, conversation, "[[words 120 rate=20; say THE END]]")
+        await socket.wait(lambda f: (f.get("delta") or {}).get("message_type") == "assistant_message")
+        # No connection so young that it looks like a server that drops every newcomer.
+        await asyncio.sleep(1.2)
+        wire.cut()
+        await until(lambda: "Connected again." in said)
+
+        async def held() -> bool:
+            return (agent, conversation) in (await handle.status()).holds
+
+        await until(held)
+        assert len(said) == 2  # lost once, and back
+        socket.cut()
+
+    async def ended() -> bool:
+        return any(e.kind == "turn" for e in await handle.ends_since(0))
+
+    await until(ended)
+    (end,) = await handle.ends_since(0)
+    assert end.stop_reason == "end_turn"
+    await handle.stop()
+    await running
+    await wire.close()
 
 
 async def test_a_wrong_token_is_said_and_a_bad_address_refused(
