@@ -15,6 +15,7 @@ BODY_KEYS: Final = frozenset({"text", "body", "words", "error", "final_text"})
 """Keys of evidence payloads and terminal results that may repeat what was written."""
 
 _REST: Final = ", ".join(repr(d) for d in sorted(AT_REST))
+_NO_CALL_BODY: Final = "input = '{}', result = '', words = '', erased = 1"
 
 
 def without_bodies(value: Any) -> Any:
@@ -62,6 +63,7 @@ class Erasing(Sends):
             conn.execute(f"DELETE FROM drafts WHERE {AT_PLACE}", key)
             conn.execute(f"DELETE FROM windows WHERE {AT_PLACE}", key)
             conn.execute(f"UPDATE approvals SET message = '', words = '', erased = 1 WHERE {AT_PLACE}", key)
+            conn.execute(f"UPDATE tool_calls SET {_NO_CALL_BODY} WHERE {AT_PLACE}", key)
             conn.execute(
                 f"""UPDATE conversations SET title = '', agent_name = '', state = '{{}}', used_order = 0,
                 window_id = '' WHERE {AT_PLACE}""",
@@ -85,6 +87,11 @@ class Erasing(Sends):
             conn.execute(
                 """UPDATE approvals SET message = '', words = '', erased = 1
                 WHERE updated_wall < ? AND state NOT IN ('decided', 'written')""",
+                (before,),
+            )
+            conn.execute(
+                f"""UPDATE tool_calls SET {_NO_CALL_BODY} WHERE updated_wall < ?
+                AND state IN ('confirmed', 'declined', 'lost')""",
                 (before,),
             )
             return len(rows)

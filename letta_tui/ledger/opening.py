@@ -57,7 +57,7 @@ def _open(
                 raise LedgerDamaged(f"The ledger is damaged: {problem} ({path}).")
         found = int(conn.execute("PRAGMA user_version").fetchone()[0])
         if found <= version:
-            missing = sorted(set(schema.TABLES) - tables)
+            missing = sorted(set(schema.tables_of(found)) - tables)
             if missing or application == 0:
                 what = f"it lacks {', '.join(missing)}" if missing else "it has lost its mark"
                 raise LedgerDamaged(f"The ledger is damaged: {what} ({path}).")

@@ -111,7 +111,7 @@ def _rescue_table(
         except sqlite3.Error:
             names = set()
         if not names:
-            whole = False
+            whole = table not in schema.tables_of(_version(source))
         for row in _read(source, table) if names else ():
             if row is None:
                 whole = False
@@ -133,6 +133,13 @@ def _rescue_table(
         except sqlite3.Error:
             whole = False
     return rescued, whole
+
+
+def _version(source: sqlite3.Connection) -> int:
+    try:
+        return int(source.execute("PRAGMA user_version").fetchone()[0])
+    except sqlite3.Error:
+        return schema.VERSION
 
 
 def _read(source: sqlite3.Connection, table: str) -> Iterator[dict[str, Any] | None]:
@@ -176,7 +183,7 @@ def _mark(target: sqlite3.Connection, now: Stamp, reason: str) -> None:
          UNION SELECT server_key FROM drafts) WHERE server_key <> ''""",
         stamp,
     )
-    for table in ("sends", "drafts", "approvals", "windows"):
+    for table in ("sends", "drafts", "approvals", "tool_calls", "windows"):
         target.execute(
             f"""INSERT OR IGNORE INTO conversations (server_key, agent_id, conversation_id,
             created_wall, created_mono, created_boot, used_wall, used_mono, used_boot)

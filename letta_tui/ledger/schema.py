@@ -9,11 +9,11 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from letta_tui.ledger import transitions
+from letta_tui.ledger import calls, transitions
 from letta_tui.ledger.errors import LedgerTooNew
 
 APPLICATION_ID: Final = 0x4C54_5549  # "LTUI"
-VERSION: Final = 1
+VERSION: Final = 2
 
 TABLES: Final[tuple[str, ...]] = (
     "settings",
@@ -24,9 +24,17 @@ TABLES: Final[tuple[str, ...]] = (
     "evidence",
     "attempts",
     "approvals",
+    "tool_calls",
     "drafts",
 )
 """Tables that hold what a person would miss, in an order that satisfies the foreign keys."""
+
+_SINCE: Final[Mapping[str, int]] = {"tool_calls": 2}
+
+
+def tables_of(version: int) -> tuple[str, ...]:
+    """The tables that a file of this version has."""
+    return tuple(table for table in TABLES if _SINCE.get(table, 1) <= version)
 
 
 def _stamp(name: str, null: bool = False) -> str:
@@ -107,6 +115,7 @@ CREATE_TABLES: Final[tuple[str, ...]] = (
         connection_id TEXT NOT NULL DEFAULT '', words TEXT NOT NULL DEFAULT '',
         erased {_BOOL.format("erased")}, {_stamp("decided")}, {_stamp("updated")},
         UNIQUE (server_key, agent_id, conversation_id, request_id, number), {_PLACE_FK})""",
+    calls.TABLE,
     f"""CREATE TABLE drafts (
         window_id TEXT NOT NULL CHECK (window_id <> ''), {_PLACE}, text TEXT NOT NULL, {_stamp("saved")},
         PRIMARY KEY (window_id, server_key, agent_id, conversation_id), {_PLACE_FK})""",
@@ -222,6 +231,7 @@ CREATE_TRIGGERS: Final[tuple[str, ...]] = (
         "illegal move: a decision does not change",
     ),
     _refuse("approvals_stay", "DELETE ON approvals", "", "illegal move: a decision is never deleted"),
+    *calls.TRIGGERS,
 )
 
 
@@ -250,7 +260,14 @@ def create(conn: sqlite3.Connection, fill: Callable[[sqlite3.Connection], None] 
 
 Migration = Callable[[sqlite3.Connection], None]
 
-MIGRATIONS: Final[Mapping[int, Migration]] = {}
+
+def _add_tool_calls(conn: sqlite3.Connection) -> None:
+    conn.execute(calls.TABLE)
+    for trigger in calls.TRIGGERS:
+        conn.execute(trigger)
+
+
+MIGRATIONS: Final[Mapping[int, Migration]] = {1: _add_tool_calls}
 """From version n to n + 1. A migration never deletes a row; it runs in one transaction with the others,
 and the file as it was is kept beside the new one."""
 

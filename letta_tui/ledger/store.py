@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from letta_tui.ledger import schema
+from letta_tui.ledger.calls import Calls
 from letta_tui.ledger.database import Database
 from letta_tui.ledger.decisions import Decisions
 from letta_tui.ledger.erasing import Erasing, without_bodies
@@ -21,13 +22,13 @@ from letta_tui.ledger.rows import from_json
 from letta_tui.ledger.values import Clock, Opening
 
 _JSON_COLUMNS = frozenset({"state", "run_ids", "terminal", "payload", "suggestion_ids", "value"})
-_PRIVATE_COLUMNS = frozenset({"text", "message", "title", "agent_name", "words", "label"})
+_PRIVATE_COLUMNS = frozenset({"text", "message", "title", "agent_name", "words", "label", "input", "result"})
 _PRIVATE_IN_STATE = frozenset({"cwd", "external_tools", "workspace_sandbox"})
 
 
-class Ledger(Places, Decisions, Erasing):
-    """An open ledger. Use :meth:`open`; the methods are in ``places``, ``sends``, ``decisions`` and
-    ``erasing``."""
+class Ledger(Places, Decisions, Calls, Erasing):
+    """An open ledger. Use :meth:`open`; the methods are in ``places``, ``sends``, ``decisions``, ``calls``
+    and ``erasing``."""
 
     def __init__(self, database: Database, clock: Clock, opening: Opening) -> None:
         self._db = database

@@ -62,13 +62,15 @@ def test_a_migration_keeps_every_row_and_a_copy_of_the_old_file(path: Path, cloc
     def add_column(conn: sqlite3.Connection) -> None:
         conn.execute("ALTER TABLE sends ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0")
 
-    db, opening = open_database(path, clock, migrations={1: add_column}, version=2)
+    db, opening = open_database(
+        path, clock, migrations={schema.VERSION: add_column}, version=schema.VERSION + 1
+    )
     db.close()
-    assert opening.migrated_from == 1
+    assert opening.migrated_from == schema.VERSION
     raw = sqlite3.connect(path)
     assert raw.execute("SELECT COUNT(*), MAX(pinned) FROM sends").fetchone() == (5, 0)
     raw.close()
-    copy = sqlite3.connect(path.with_name("ledger.sqlite3.version-1"))
+    copy = sqlite3.connect(path.with_name(f"ledger.sqlite3.version-{schema.VERSION}"))
     assert copy.execute("SELECT COUNT(*) FROM sends").fetchone() == (5,)
     copy.close()
 
@@ -81,7 +83,7 @@ def test_a_migration_that_loses_a_row_or_fails_changes_nothing(path: Path, clock
         conn.execute("DELETE FROM drafts")
 
     with pytest.raises(AssertionError):
-        open_database(path, clock, migrations={1: drop}, version=2)
+        open_database(path, clock, migrations={schema.VERSION: drop}, version=schema.VERSION + 1)
     assert path.read_bytes() == before
     with Ledger.open(path, clock) as ledger:
         assert len(ledger.drafts(PLACE)) == 1
