@@ -159,3 +159,15 @@ async def test_no_key_decides_while_the_help_covers_the_card(port: FakePort) -> 
         await settle(pilot, port)
         await pilot.press("f1", "f8", "y", "f9")
         assert port.sent(Decide) == []
+
+
+async def test_keys_that_arrive_together_with_tab_go_to_the_card(port: FakePort) -> None:
+    async with running(port) as (app, pilot):
+        port.say(ApprovalsChanged((approval(),)))
+        await settle(pilot, port)
+        for key, character in [("tab", "\t"), ("r", "r"), *((c, c) for c in "nay")]:
+            app.post_message(events.Key(key, character))  # nobody waits in between
+        await settle(pilot, port)
+        await pilot.press("enter")
+        assert port.sent(Decide) == [Decide("req-1", "deny", "nay")]
+        assert app.chat.composer.text == ""

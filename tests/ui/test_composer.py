@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from fakeport import FakePort
-from scenes import running, settle
+from scenes import running, settle, status
 from textual import events
 
 from letta_tui.seam.intents import NewConversation, SaveDraft, Submit
 from letta_tui.seam.state import ConnectionView
-from letta_tui.seam.updates import ConnectionChanged, DraftLoaded, SubmitSettled
+from letta_tui.seam.updates import ConnectionChanged, DraftLoaded, StatusChanged, SubmitSettled
 from letta_tui.ui.terminal.bursts import bundle
 from letta_tui.ui.terminal.driver import translate
 
@@ -177,3 +179,21 @@ def test_other_keys_in_a_burst_keep_their_place() -> None:
 
 def test_every_spelling_of_shift_enter_is_understood() -> None:
     assert translate("\x1b\r") == translate("\x1b[27;2;13~") == "\x1b[13;2u"
+
+
+@pytest.mark.parametrize("draft_first", [False, True])
+@pytest.mark.parametrize("typed_since", ["", "x"])
+async def test_a_draft_stays_with_its_conversation(
+    port: FakePort, draft_first: bool, typed_since: str
+) -> None:
+    async with running(port) as (app, pilot):
+        await pilot.press(*"old")
+        await pilot.press("f2")
+        await pilot.press("ctrl+n")
+        assert port.intents[-2:] == [SaveDraft("old"), NewConversation()]
+        await pilot.press(*typed_since)
+        there = StatusChanged(replace(status().status, conversation_id="conv-2"))
+        updates = [DraftLoaded("stored"), there] if draft_first else [there, DraftLoaded("stored")]
+        port.say(*updates)
+        await settle(pilot, port)
+        assert app.chat.composer.text == ("stored\noldx" if typed_since else "stored")

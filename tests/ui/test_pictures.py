@@ -35,7 +35,7 @@ WIDE = ["chat", "approval_taken", "recovery", "conversations", "help"]
 PROVIDERS = ProvidersListed(
     (
         ProviderItem("openai", "OpenAI", (FormField("key", "API key", True),), "key", description="GPT"),
-        ProviderItem("ollama", "Ollama", (FormField("url", "Base URL", default="http://ollama:11434"),), "url"),
+        ProviderItem("ollama", "Ollama", (FormField("url", "URL", default="http://host:11434"),), "url"),
     )
 )  # fmt: skip
 CONVERSATIONS = ConversationsListed(

@@ -39,7 +39,7 @@ class Commands:
     # -- conversations
 
     def command_new(self, argument: str) -> None:
-        self._screen.save_draft()
+        self._screen.part()
         self._port.send(NewConversation())
 
     def command_conversations(self, argument: str) -> None:
@@ -54,7 +54,7 @@ class Commands:
             if what is None:
                 return
             if what == NEW:
-                self._screen.save_draft()
+                self._screen.part()
                 self._port.send(NewConversation(only_agent))
             elif what.startswith("manage "):
                 _, agent, conversation = what.split(" ", 2)
@@ -70,7 +70,7 @@ class Commands:
         self._screen.app.push_screen(picker, chosen)
 
     def _open(self, agent: str, conversation: str) -> None:
-        self._screen.save_draft()
+        self._screen.part()
         self._port.send(OpenConversation(agent, conversation))
 
     def _manage(self, action: str | None, agent: str, conversation: str, title: str) -> None:

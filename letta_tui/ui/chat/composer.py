@@ -61,6 +61,7 @@ class Composer(Vertical):
         self._told_unknown = ""  # an unknown command the person has been told about
         self._leaving = False  # Ctrl+C was pressed on an empty field
         self._saved: str | None = ""  # what was handed over last; None: store the next in any case
+        self._parting: str | None = None  # the text that stood here when another conversation was asked for
         self._said_about = ""  # the text that the remark is about; it goes when that changes
         self._timer: Timer | None = None
         self._changes = 0
@@ -93,15 +94,26 @@ class Composer(Vertical):
             )
             self.save_now()
 
-    def load(self, text: str, behind: bool) -> None:
-        """Put a stored draft or a message taken back into the field.
+    def part(self) -> None:
+        """The person goes to another conversation; what stands here has been stored with this one."""
+        self._parting = self.draft.text
 
-        ``behind``: something is being written already, so ``text`` goes in front of it on lines of its own.
-        """
+    def arrive(self) -> None:
+        """The other conversation is here. The draft stayed behind, unless it was written on meanwhile."""
+        if self._parting is not None and not self._token and self.draft.text == self._parting:
+            self._saved = ""  # nothing is stored for this conversation by emptying the field
+            self.draft.put("")
+        self._parting = None
+
+    def load(self, text: str) -> None:
+        """Put a stored draft or a message taken back into the field, in front of what is being written."""
         now = self.draft.free_text
         if now == text:
             return
-        self.draft.put(f"{text}\n{now}" if behind and now.strip() else text)
+        if now == self._parting:
+            now = ""
+            self._parting = None
+        self.draft.put(f"{text}\n{now}" if now.strip() else text)
         self._saved = self.draft.free_text if not now else ""
 
     def say(self, words: str, level: str = "info") -> None:

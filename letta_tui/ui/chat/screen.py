@@ -163,7 +163,7 @@ class ChatScreen(Screen[object]):
             case SubmitSettled(token, ok, _, error):
                 self.composer.settled(token, ok, error)
             case DraftLoaded(text, reason):
-                self.composer.load(text, behind=reason != "stored")
+                self.composer.load(text)
                 if reason == "cancelled":
                     self.composer.say("Taken back: it is here again and will not run.", "info")
             case NeedsSetup(reason):
@@ -195,6 +195,8 @@ class ChatScreen(Screen[object]):
             body.set_class(empty, "empty")
 
     def _status(self, status: StatusView) -> None:
+        if self.status.conversation_id not in ("", status.conversation_id):
+            self.composer.arrive()
         self.status = status
         self.header.status = self.status_bar.status = status
         self.status_bar.now = self.options.clock()
@@ -249,6 +251,11 @@ class ChatScreen(Screen[object]):
     def save_draft(self) -> None:
         if self.is_mounted:
             self.composer.save_now()
+
+    def part(self) -> None:
+        """Another conversation was asked for: the draft is stored with this one, and stays there."""
+        self.save_draft()
+        self.composer.part()
 
     def save_draft_anyhow(self) -> None:
         """For the way out of an error: nothing may stop it, and nothing but the text matters."""
@@ -414,6 +421,13 @@ class ChatScreen(Screen[object]):
         self.status_bar.set_class(message.new_below, "-new-below")
         self.status_bar.new_below = message.new_below
         self.status_bar.refresh()
+
+    def on_transcript_view_row_activated(self, message: TranscriptView.RowActivated) -> None:
+        """What is known of a message that is not at rest."""
+        wanted = message.row.client_message_id
+        for send in self.sends:
+            if wanted and send.client_message_id == wanted:
+                self.say(f"{send.word}: {send.explanation}")
 
     def on_find_bar_search(self, message: FindBar.Search) -> None:
         self.find_bar.found(self.transcript.find(message.text, backwards=message.backwards))
