@@ -7,6 +7,7 @@ rest on it. Secrets are never values here: a profile says where its token or key
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ SKILL_SOURCES = ("bundled", "global", "agent", "project")
 DEFAULT_API_BASE = "https://api.letta.com"
 DEFAULT_API_KEY_ENV = "LETTA_API_KEY"
 DEFAULT_IDLE_MINUTES = 30.0
+DEFAULT_SANDBOX_MINUTES = 5.0
+MOST_REPOSITORIES = 10  # that the hosted service clones into one sandbox
 
 
 class ConfigError(Exception):
@@ -51,6 +54,14 @@ KEYS: tuple[Key, ...] = (
     Key("ca_file", "path", "certificates (PEM) to trust besides the system's", _REMOTE),
     Key("api_base", "text", f"address of the hosted API (default `{DEFAULT_API_BASE}`)", ("hosted",)),
     Key("device", "text", "id of the device whose runtime is used", ("hosted",)),
+    Key("sandbox", "switch", "run on a managed sandbox instead of a device (default false)", ("hosted",)),
+    Key(
+        "repositories",
+        "texts",
+        "GitHub repositories cloned into the sandbox: `owner/name`, or `owner/name@commit` (40 digits)",
+        ("hosted",),
+    ),
+    Key("sandbox_minutes", "number", "how long an unused sandbox is kept, 1 to 60 (default 5)", ("hosted",)),
     Key(
         "letta",
         "path",
@@ -72,6 +83,9 @@ _BY_NAME = {key.name: key for key in KEYS}
 _SECRETS = ("token", "api_key", "key", "password", "secret")
 
 
+_REPOSITORY = re.compile(
+    r"(?P<owner>[A-Za-z0-9-]+)/(?P<repo>[A-Za-z0-9._-]+)(@(?P<commit>[0-9a-fA-F]{40}))?"
+)
 @dataclass(frozen=True, slots=True)
 class Profile:
     """A named endpoint. Paths are absolute. See ``KEYS`` for what each field means."""
@@ -89,6 +103,9 @@ class Profile:
     letta: Path | None = None
     idle_minutes: float = DEFAULT_IDLE_MINUTES
     telemetry: bool = False
+    sandbox: bool = False
+    repositories: tuple[str, ...] = ()
+    sandbox_minutes: float = DEFAULT_SANDBOX_MINUTES
     self_update: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     agent: str = ""
@@ -101,7 +118,8 @@ class Profile:
         if self.kind == "direct":
             return self.url
         if self.kind == "hosted":
-            return f"device {self.device} at {self.api_base}" if self.device else self.api_base
+            where = "a sandbox" if self.sandbox else f"device {self.device}" if self.device else ""
+            return f"{where} at {self.api_base}" if where else self.api_base
         return "embedded server"
 
 
@@ -194,8 +212,36 @@ def _profile(name: str, table: Mapping[str, Any], file: Path) -> Profile:
     return Profile(name=name, **values)
 
 
+    if kind == "hosted":
+        _check_sandbox(values, where, file)
 def _value(key: Key, value: Any, where: str, file: Path) -> Any:
     """``value`` as the type that ``key`` has in :class:`Profile`."""
+
+def _check_sandbox(values: Mapping[str, Any], where: str, file: Path) -> None:
+    if values.get("sandbox") and values.get("device"):
+        raise ConfigError(f"Use one of 'device' or 'sandbox', not both, {where} {file}.")
+    for key in ("repositories", "sandbox_minutes"):
+        if key in values and not values.get("sandbox"):
+            raise ConfigError(f"{key!r} {where} {file} means nothing without 'sandbox = true'.")
+    minutes = values.get("sandbox_minutes", DEFAULT_SANDBOX_MINUTES)
+    if not (1 <= minutes <= 60 and minutes == int(minutes)):
+        raise ConfigError(f"'sandbox_minutes' {where} {file} must be a whole number from 1 to 60.")
+    repositories = values.get("repositories", ())
+    if len(repositories) > MOST_REPOSITORIES:
+        raise ConfigError(f"'repositories' {where} {file} must be {MOST_REPOSITORIES} at most.")
+    for text in repositories:
+        if _REPOSITORY.fullmatch(text) is None:
+            raise ConfigError(
+                f"{text!r} in 'repositories' {where} {file} must look like 'owner/name' or 'owner/name@commit'."
+            )
+
+
+def repository_of(text: str) -> dict[str, str]:
+    """A repository as the hosted service takes it; ``text`` has been checked."""
+    found = _REPOSITORY.fullmatch(text)
+    assert found is not None, text
+    return {name: value for name, value in found.groupdict().items() if value}
+
 
     def wrong(wanted: str) -> ConfigError:
         return ConfigError(f"{key.name!r} {where} {file} must be {wanted}.")

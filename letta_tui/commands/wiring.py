@@ -14,15 +14,16 @@ from letta_tui import __version__
 from letta_tui.commands.context import Context
 from letta_tui.commands.errors import USAGE, CommandError
 from letta_tui.commands.keeper_port import KeeperAdapter
-from letta_tui.config import DEFAULT_API_KEY_ENV, Profile
-from letta_tui.keeper.client import find_keeper
+from letta_tui.config import DEFAULT_API_KEY_ENV, Profile, repository_of
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.keeper.program import NoProgram, find_letta
 from letta_tui.ledger.peek import last_used
 from letta_tui.paths import Paths
 from letta_tui.transport.connection import Refused
 from letta_tui.transport.endpoint import Endpoint, direct, hosted, server_key
-from letta_tui.worker.config import Mode, Target, WorkerConfig
+from letta_tui.worker.config import HostedOptions, Mode, Target, WorkerConfig
+
+_BESIDE = "keep-"
 
 
 def worker_config(args: argparse.Namespace, context: Context) -> WorkerConfig:
@@ -47,6 +48,15 @@ def worker_config(args: argparse.Namespace, context: Context) -> WorkerConfig:
             default=args.default,
         ),
         mode=mode_of(args.mode),
+        hosted=hosted_options(context.profile),
+    )
+
+
+def hosted_options(profile: Profile) -> HostedOptions:
+    return HostedOptions(
+        sandbox=profile.sandbox,
+        repositories=tuple(repository_of(text) for text in profile.repositories),
+        sandbox_minutes=int(profile.sandbox_minutes),
         cwd=str(cwd),
         cwd_explicit=args.cwd is not None,
         window_id=new_window_id(),

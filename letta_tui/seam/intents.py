@@ -99,6 +99,18 @@ class ListAgents:
 
 
 @dataclass(frozen=True, slots=True)
+class ListDevices:
+    """The machines of the hosted account."""
+
+
+@dataclass(frozen=True, slots=True)
+class UseDevice:
+    """Go on with this conversation on another machine of the hosted account; ``sandbox`` is a managed one."""
+
+    device_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ListProviders:
     pass
 
@@ -189,6 +201,8 @@ Intent = (
     | ManageConversation
     | ListConversations
     | ListAgents
+    | ListDevices
+    | UseDevice
     | ListProviders
     | ConnectProvider
     | ListModels

@@ -245,6 +245,19 @@ class AgentItem:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceItem:
+    """A machine of the hosted account. ``seen`` is when it was last heard of, in seconds since the epoch."""
+
+    device_id: str
+    name: str
+    online: bool
+    seen: float | None = None
+    folder: str = ""
+    branch: str = ""
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class FormField:
     name: str
     label: str

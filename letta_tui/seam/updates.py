@@ -10,6 +10,7 @@ from letta_tui.seam.state import (
     ApprovalView,
     ConnectionView,
     ConversationItem,
+    DeviceItem,
     ModelItem,
     ProviderItem,
     QuestionView,
@@ -119,6 +120,23 @@ class AgentsListed:
 
 
 @dataclass(frozen=True, slots=True)
+class DevicesListed:
+    """``sandbox``: a managed sandbox can be had too; ``in_sandbox``: that is where the conversation runs."""
+
+    items: tuple[DeviceItem, ...]
+    error: str = ""
+    sandbox: bool = False
+    in_sandbox: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsDevice:
+    """The hosted service needs a machine for this conversation: show the list of them."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProvidersListed:
     items: tuple[ProviderItem, ...]
     error: str = ""
@@ -182,6 +200,8 @@ Update = (
     | DraftLoaded
     | ConversationsListed
     | AgentsListed
+    | DevicesListed
+    | NeedsDevice
     | ProvidersListed
     | ProviderConnected
     | ModelsListed

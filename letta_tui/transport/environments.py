@@ -262,6 +262,24 @@ class Environments:
             raise Refused("hosted", "The service made a conversation but did not say which.")
         return conversation
 
+    async def agents(self) -> tuple[Json, ...]:
+        """Agents of the account, as the service describes them; each has an ``id``."""
+        answer = await self._call("GET", "/v1/agents/?limit=50")
+        if not answer.ok:
+            raise Refused("hosted", f"The service refused: {_said(answer)}")
+        rows = answer.body if isinstance(answer.body, list) else []
+        return tuple(row for row in rows if isinstance(row, Mapping) and text(row, "id"))
+
+    async def agent_of(self, conversation_id: str) -> str:
+        """The agent a conversation belongs to. Raises ``Refused("not_found")`` when there is no such one."""
+        answer = await self._call("GET", f"/v1/conversations/{_part(conversation_id)}")
+        if answer.status == 404:
+            raise Refused("not_found", f'No conversation "{conversation_id}" is known to this account.')
+        agent = text(self._body(answer), "agent_id")
+        if not agent:
+            raise Refused("hosted", "The service did not say whose conversation that is.")
+        return agent
+
     async def create_agent(self, body: Mapping[str, Any]) -> str:
         agent = text(self._body(await self._call("POST", "/v1/agents", body)), "id")
         if not agent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -65,6 +65,19 @@ class Hands:
 
 
 @dataclass(frozen=True, slots=True)
+class HostedOptions:
+    """Where a conversation of the hosted service runs when no machine is named.
+
+    ``sandbox``: on a managed one. ``repositories`` are cloned into it: objects with ``owner``, ``repo`` and
+    perhaps ``commit``. ``sandbox_minutes`` (1 to 60): how long it is kept after it was last used.
+    """
+
+    sandbox: bool = False
+    repositories: tuple[Mapping[str, str], ...] = ()
+    sandbox_minutes: int = 5
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerConfig:
     """Either ``keeper`` (embedded server) or ``endpoint`` (a server that somebody else runs).
 
@@ -87,3 +100,4 @@ class WorkerConfig:
     page_size: int = 50
     hold_wait: float = 10.0  # how long a send waits for the keeper to confirm its hold
     cache_path: Path | None = None
+    hosted: HostedOptions = HostedOptions()

@@ -7,7 +7,8 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 
-from letta_tui.protocol import commands
+from letta_tui.ledger.errors import LedgerError
+from letta_tui.protocol import Runtime, commands
 from letta_tui.transport.backoff import Backoff
 from letta_tui.transport.client import Client
 from letta_tui.transport.connect import open_connection
@@ -16,6 +17,7 @@ from letta_tui.transport.endpoint import Endpoint, server_key
 from letta_tui.transport.gaps import GapSync
 from letta_tui.worker.desk import AskFailed, Desk, Link, ask
 from letta_tui.worker.events import Events
+from letta_tui.worker.hosting import Undecided
 from letta_tui.worker.ports import KeeperTrouble, Whereabouts
 
 log = logging.getLogger(__name__)
@@ -24,32 +26,44 @@ INFO_SECONDS = 15.0
 CLOSE_SECONDS = 3.0
 
 Open = Callable[[Endpoint], Awaitable[Connection]]
+Settle = Callable[[Endpoint], Awaitable[tuple[Endpoint, Runtime | None]]]
 Live = Callable[[Link], Awaitable[None]]
 
 
 class Connector:
     """``live`` is run beside each connection and cancelled when it ends; ``down`` is called after each end.
 
+    ``settle`` is asked before each connect for what a hosted endpoint has in its address.
     ``gap`` is called when events were missed for good and history is to be read afresh.
     """
 
     def __init__(self, desk: Desk, events: Events, open_: Open | None = None) -> None:
         self._desk = desk
         self._events = events
-        self._open = open_ or open_connection
+        self._open = open_
         hands = desk.config.hands
         self._backoff = Backoff(hands.random)
         self._nudge = asyncio.Event()
         self._broke = False
+        self._moving = False
         self.live: Live = _nothing
         self.down: Callable[[Link], None] = lambda link: None
         self.gap: Callable[[], None] = lambda: None
+        self.settle: Settle = _as_it_is
         self.last_heard = 0.0  # monotonic
 
     def reconnect_now(self) -> None:
         """The person asked, or the machine woke up: do not wait any longer."""
         self._backoff.at_once()
         self._nudge.set()
+
+    async def move(self) -> None:
+        """Leave this connection for one to another conversation or machine, without waiting in between."""
+        link = self._desk.link
+        self.reconnect_now()
+        if link is not None:
+            self._moving = True
+            await link.client.close()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -64,12 +78,19 @@ class Connector:
                 words = lost.reason
             except Refused as refused:
                 words, lasting = refused.words, not refused.worth_retrying
+            except Undecided as undecided:
+                words, lasting = undecided.words, True
+            except LedgerError as error:
+                words, lasting = error.words, True
             except KeeperTrouble as trouble:
                 words, lasting = trouble.words, trouble.lasting
             except TransportError as error:
                 words = error.words
             except AskFailed as failed:
                 words = failed.words
+            if self._moving and link is not None:
+                self._moving = False
+                continue
             await self._wait(words, lasting=lasting, was_open=link is not None)
 
     async def _connect(self) -> Link:
@@ -85,7 +106,12 @@ class Connector:
             endpoint=endpoint.shown,
             embedded=embedded and where.owned,
         )
-        connection = await self._open(endpoint)
+        endpoint, scope = await self.settle(endpoint)
+        desk.set_connection(words=f"Connecting to {endpoint.shown}.", endpoint=endpoint.shown)
+        if self._open is not None:
+            connection = await self._open(endpoint)
+        else:
+            connection = await open_connection(endpoint, scope)
         client = Client(connection, new_id=desk.config.hands.new_id)
         client.on_frame = lambda frame: self._heard()
         self._heard()
@@ -97,6 +123,7 @@ class Connector:
             embedded=embedded and where.owned,
             opened=self._mono(),
             life=where.life,
+            scope=scope,
             broke_before=self._broke,
         )
         try:
@@ -188,3 +215,7 @@ class Connector:
 
 async def _nothing(link: Link) -> None:
     await asyncio.Event().wait()
+
+
+async def _as_it_is(endpoint: Endpoint) -> tuple[Endpoint, Runtime | None]:
+    return endpoint, None

@@ -54,6 +54,7 @@ class Link:
     opened: float = 0.0  # monotonic
     life: str = ""  # changes with every start of the server, where a keeper tells it
     broke_before: bool = False  # an earlier connection of this worker had ended without our doing
+    scope: Runtime | None = None  # hosted: the one conversation this connection is for
 
     @property
     def version(self) -> str:

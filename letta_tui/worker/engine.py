@@ -9,9 +9,12 @@ from collections.abc import Awaitable
 
 from letta_tui.ledger.errors import LedgerError
 from letta_tui.ledger.store import Ledger
+from letta_tui.protocol import Runtime
 from letta_tui.seam import intents as want
 from letta_tui.seam.channel import Mailbox
 from letta_tui.seam.updates import Closed
+from letta_tui.transport.connection import Refused
+from letta_tui.transport.endpoint import Endpoint, server_key
 from letta_tui.worker import windows
 from letta_tui.worker.approving import Decider
 from letta_tui.worker.config import Target, WorkerConfig
@@ -21,6 +24,7 @@ from letta_tui.worker.desk import AskFailed, Desk, Link
 from letta_tui.worker.events import Events
 from letta_tui.worker.history import History
 from letta_tui.worker.judging import Judge
+from letta_tui.worker.hosting import Hosting
 from letta_tui.worker.listing import Lists
 from letta_tui.worker.managing import Manager
 from letta_tui.worker.opening import Opener, question
@@ -83,6 +87,9 @@ class Engine:
         self._connector = Connector(desk, events, self._open)
         self._lists = Lists(desk, events)
         self._manager = Manager(desk, judge, publisher)
+        self._hosting = Hosting(desk)
+        self._connector.settle = self._settle
+        sender.fresh = self._fresh
         self._controls = Controls(desk, events, sender, publisher)
         self._watch = Watch(desk, self._connector)
         self._connector.live = self._live
@@ -91,6 +98,7 @@ class Engine:
         self._manager.go = self._go
         self._watch.away = self._away
         sender.check = self._judging.set
+        self._manager.create_unconnected = self._hosting.create_agent
         self._recovery.check = self._judging.set
         events.turn_over = self._turn_over
         events.queue_changed = sender.poke
@@ -135,6 +143,7 @@ class Engine:
 
     async def _recover(self, link: Link) -> None:
         room = self.desk.room
+            group.create_task(self._hosting.keep(link.endpoint))
         wish = self._wish
         if wish is None and room is not None:
             wish = OpenIt(room.place.agent_id, room.place.conversation_id, "it was open")
@@ -146,10 +155,17 @@ class Engine:
             if link.client.lost is None:
                 self.desk.tell(failed.words, "warning")
             await link.client.close()
+        if link.scope is not None and not (
+            isinstance(wish, OpenIt) and link.scope == Runtime(wish.agent_id, wish.conversation_id)
+        ):
+            await self._connector.move()  # another one was asked for while this connection was made
+            return
         except asyncio.CancelledError:
             raise
         except LedgerError as error:
             self.desk.tell(error.words, "error")
+            if link.scope is not None and self.desk.place is not None:
+                self._hosting.opened(link.endpoint, self.desk.place)
             self.desk.set_connection(phase="failed", words=error.words, can_send=False, why_not=error.words)
         except Exception:
             log.exception("recovery failed")
@@ -164,6 +180,41 @@ class Engine:
             asked = self._judging.is_set()
             room = self.desk.room
             if room is None or not room.ready:
+    # --- the hosted service ---
+
+    async def _settle(self, endpoint: Endpoint) -> tuple[Endpoint, Runtime | None]:
+        """What a hosted endpoint needs to know before there is a connection; the others need nothing."""
+        if endpoint.kind != "hosted":
+            return endpoint, None
+        room, wish = self.desk.room, self._wish
+        if wish is None and room is not None and room.place.server_key == link.server_key:
+            wish = OpenIt(room.place.agent_id, room.place.conversation_id, "it was open")
+        there, opened = await self._hosting.settle(endpoint, wish, self._target)
+        if self._wish is None or self._wish is wish:
+            self._wish = opened
+        return there, Runtime(opened.agent_id, opened.conversation_id)
+
+    async def _fresh(self, link: Link, key: str) -> bool:
+        """Whether a message may be written on this connection: not when its sandbox has just expired."""
+        desk, room = self.desk, self.desk.room
+        if link.endpoint.kind != "hosted" or room is None:
+            return True
+        try:
+            fresh = await self._hosting.before_send(link.endpoint, key)
+        except Refused as refused:
+            room.released.discard(key)
+            desk.tell(f"Not sent: {refused.words}", "error")
+            self._judging.set()
+            return False
+        if not fresh:
+            room.ready = False
+            desk.tasks.spawn(self._connector.move(), "move")
+        return fresh and desk.link is link and desk.room is room
+
+    def _use_device(self, device: str) -> None:
+        self._hosting.choose(device)
+        self.desk.tasks.spawn(self._connector.move(), "move")
+
                 if asked:
                     await asyncio.sleep(0.2)  # the wish stands until recovery has ended
                 continue
@@ -216,6 +267,9 @@ class Engine:
         if self._config.keeper is None:
             return
         try:
+        if link.scope is not None:
+            desk.tasks.spawn(self._connector.move(), "move")
+            return
             async with asyncio.timeout(RELEASE_SECONDS):
                 await self._config.keeper.release(agent_id, conversation_id)
         except (KeeperTrouble, TimeoutError) as trouble:
@@ -270,6 +324,10 @@ class Engine:
                 later = self._lists.models(intent)
             case want.CreateAgent():
                 later = self._manager.create_agent(intent)
+            case want.ListDevices():
+                later = self._hosting.devices(self._config.endpoint)
+            case want.UseDevice(device):
+                self._use_device(device)
             case want.SetMode():
                 later = self._controls.set_mode(intent)
             case want.SetCwd():

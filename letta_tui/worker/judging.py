@@ -108,8 +108,10 @@ class Judge:
             place=room.place,
             connection_id=link.connection_id,
             now=self._desk.stamp(),
-            server_version=link.version,
+            # A hosted conversation moves between machines: none of their habits can be relied on.
+            server_version="" if link.endpoint.kind == "hosted" else link.version,
             server_life=link.life,
+            deduplicates=False if link.endpoint.kind == "hosted" else None,
             fence=fence,
             second=second,
             queue=queue,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from letta_tui.ledger.errors import LedgerError
 from letta_tui.ledger.values import Place
 from letta_tui.protocol import commands
 from letta_tui.seam.intents import CreateAgent, ForgetConversation, ManageConversation, Redact
+from letta_tui.transport.connection import TransportError
 from letta_tui.worker.desk import AskFailed, Desk
 from letta_tui.worker.judging import Judge
 from letta_tui.worker.picking import CreateIt, OpenIt
@@ -17,13 +19,15 @@ COMPACT_SECONDS = 300.0  # a model writes the summary
 
 
 class Manager:
-    """``go`` opens another conversation; it returns at once."""
+    """``go`` opens another conversation; it returns at once. ``create_unconnected`` makes an agent where
+    that takes no connection (the hosted service), and raises ``TransportError``."""
 
     def __init__(self, desk: Desk, judge: Judge, publisher: Publisher) -> None:
         self._desk = desk
         self._judge = judge
         self._publisher = publisher
         self.go: Callable[[OpenIt | CreateIt], None] = lambda wish: None
+        self.create_unconnected: Callable[[Mapping[str, Any]], Awaitable[str]] | None = None
 
     async def manage(self, intent: ManageConversation) -> None:
         desk = self._desk
@@ -82,8 +86,15 @@ class Manager:
 
     async def create_agent(self, intent: CreateAgent) -> None:
         desk = self._desk
+        body = {"name": intent.name, "model": intent.model}
+        if desk.link is None and self.create_unconnected is not None:
+            try:
+                self.go(CreateIt(await self.create_unconnected(body), "a new agent"))
+            except TransportError as error:
+                desk.tell(f"The agent was not created: {error.words}", "error")
+            return
         try:
-            frame = await desk.ask(commands.agent_create({"name": intent.name, "model": intent.model}), 60.0)
+            frame = await desk.ask(commands.agent_create(body), 60.0)
         except AskFailed as failed:
             desk.tell(f"The agent was not created: {failed.words}", "error")
             return
@@ -110,6 +121,7 @@ class Manager:
         except LedgerError as error:
             desk.tell(error.words, "error")
             return
+        desk.cache.forget(send.place)  # stored anew, without it, after the next turn
         if room is not None and send.client_message_id in room.sends:
             room.sends[send.client_message_id] = send
             self._publisher.touch()
@@ -119,7 +131,9 @@ class Manager:
         desk = self._desk
         key = desk.link.server_key if desk.link else (desk.place.server_key if desk.place else "")
         try:
-            count = desk.ledger.forget(Place(key, intent.agent_id, intent.conversation_id))
+            place = Place(key, intent.agent_id, intent.conversation_id)
+            count = desk.ledger.forget(place)
+            desk.cache.forget(place)
         except LedgerError as error:
             desk.tell(error.words, "error")
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from letta_tui.ledger.errors import LedgerError, StaleAttempt
@@ -26,7 +26,8 @@ ACK_SECONDS = 30.0
 
 
 class Sender:
-    """``check`` asks for a reading of everything open, when an answer stayed out."""
+    """``check`` asks for a reading of everything open, when an answer stayed out. ``fresh`` says, before a
+    message is committed to be written, whether the connection still leads anywhere."""
 
     def __init__(self, desk: Desk, events: Events, publisher: Publisher) -> None:
         self._desk = desk
@@ -34,6 +35,7 @@ class Sender:
         self._publisher = publisher
         self._wake = asyncio.Event()
         self.check: Callable[[], None] = lambda: None
+        self.fresh: Callable[[Link, str], Awaitable[bool]] = _always
 
     def poke(self) -> None:
         """Something changed that may let a held message go."""
@@ -112,6 +114,8 @@ class Sender:
     async def _write(self, link: Link, room: Room, send: Send, consent: Evidence | None = None) -> None:
         """Second commit, the write, and the answer."""
         desk, key = self._desk, send.client_message_id
+        if not await self.fresh(link, key):
+            return
         request_id = desk.new_id()
         reached("send.before_attempt")
         try:
@@ -319,3 +323,7 @@ class Sender:
         verdict = room.verdicts.get(key)
         risk = next((o.risk for o in verdict.offers if o.action == choice), "") if verdict else ""
         return Evidence(kind="person", stamp=self._desk.stamp(), payload={"choice": choice, "risk": risk})
+
+
+async def _always(link: Link, key: str) -> bool:
+    return True

@@ -15,6 +15,7 @@ import json
 import random
 import uuid
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -91,6 +92,10 @@ class RelayDouble:
         self.refuse_channel: str | None = None  # this channel's socket is not let in
         self.stall_channel: str | None = None  # this channel's socket is never answered
         self.violations: list[str] = []
+        self.remembers_last = True
+        self.agents: list[dict[str, Any]] = []
+        self.conversations: dict[str, str] = {}  # conversation → agent, as far as REST knows them
+        self.make_conversation: Callable[[str], Awaitable[str]] | None = None  # on the real server
         self.base = ""
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -298,7 +303,10 @@ class RelayDouble:
         if headers.get("authorization") != f"Bearer {TOKEN}":
             status, answer = 401, {"error": "no"}
         else:
-            status, answer = self._answer(method, path, body)
+            made = ""
+            if method == "POST" and path.startswith("/v1/conversations/") and self.make_conversation:
+                made = await self.make_conversation(parse_qs(urlsplit(path).query)["agent_id"][0])
+            status, answer = self._answer(method, path, body, made or "conv-new")
         data = json.dumps(answer).encode()
         writer.write(
             f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n"
@@ -309,7 +317,7 @@ class RelayDouble:
             await writer.drain()
         writer.close()
 
-    def _answer(self, method: str, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    def _answer(self, method: str, path: str, body: dict[str, Any], made: str) -> tuple[int, Any]:
         parts = urlsplit(path)
         names = [unquote(name) for name in parts.path.split("/")[2:]]
         query = parse_qs(parts.query)
@@ -325,7 +333,7 @@ class RelayDouble:
                 device = self.devices.get(device_id)
                 return (200, device.row()) if device else (404, {"error": "unknown"})
             case ("GET", ["environments", "runtimes", _, _, "last"]):
-                return 200, self.device.row()
+                return (200, self.device.row()) if self.remembers_last else (404, {"error": "never ran"})
             case ("POST", ["agents", agent_id, "sandboxes"]):
                 conversation = body.get("conversationId")
                 sandbox_id = f"sandbox-{agent_id}-{conversation}"
@@ -348,7 +356,12 @@ class RelayDouble:
             case ("POST", ["sandboxes", sandbox_id, "terminate"]):
                 return (200, {}) if self.sandboxes.pop(sandbox_id, None) else (404, {})
             case ("POST", ["conversations", ""]):
-                return 200, {"id": "conv-new", "agent_id": query["agent_id"][0]}
+                self.conversations[made] = query["agent_id"][0]
+                return 200, {"id": made, "agent_id": query["agent_id"][0]}
+            case ("GET", ["conversations", conversation]) if conversation in self.conversations:
+                return 200, {"id": conversation, "agent_id": self.conversations[conversation]}
+            case ("GET", ["agents", ""]):
+                return 200, self.agents
             case ("POST", ["agents"]):
                 return 200, {"id": "agent-new"}
         return 404, {"error": "no such path"}

@@ -120,7 +120,7 @@ def test_a_machine_is_online_while_its_heart_beats(heartbeat: object) -> None:
 
 async def test_a_sandbox_is_made_refreshed_and_ended(double: RelayDouble) -> None:
     environments = Environments(endpoint(double))
-    repository = {"owner": "somebody", "name": "project"}
+    repository = {"owner": "somebody", "repo": "project"}
     sandbox = await environments.prepare_sandbox("agent-1", "conv-1", repositories=[repository], minutes=7)
     kept = double.sandboxes[sandbox.sandbox_id]
     assert kept["body"] == {"conversationId": "conv-1", "githubRepositories": [repository]}
