@@ -69,7 +69,10 @@ KEYS: tuple[Key, ...] = (
         ("embedded",),
     ),
     Key(
-        "idle_minutes", "number", "keeper and server leave after this long with nothing to do", ("embedded",)
+        "idle_minutes",
+        "number",
+        "the keeper, and the server it started, leave after this long with nothing to do",
+        ("embedded", "direct"),
     ),
     Key("telemetry", "switch", "let the server send its telemetry (default false)", ("embedded",)),
     Key("self_update", "switch", "let the server update itself (default false)", ("embedded",)),
@@ -80,12 +83,10 @@ KEYS: tuple[Key, ...] = (
 )
 
 _BY_NAME = {key.name: key for key in KEYS}
+_REPOSITORY = re.compile(r"(?P<owner>[A-Za-z0-9-]+)/(?P<repo>[A-Za-z0-9._-]+)(@(?P<commit>[0-9a-fA-F]{40}))?")
 _SECRETS = ("token", "api_key", "key", "password", "secret")
 
 
-_REPOSITORY = re.compile(
-    r"(?P<owner>[A-Za-z0-9-]+)/(?P<repo>[A-Za-z0-9._-]+)(@(?P<commit>[0-9a-fA-F]{40}))?"
-)
 @dataclass(frozen=True, slots=True)
 class Profile:
     """A named endpoint. Paths are absolute. See ``KEYS`` for what each field means."""
@@ -100,12 +101,12 @@ class Profile:
     ca_file: Path | None = None
     api_base: str = DEFAULT_API_BASE
     device: str = ""
-    letta: Path | None = None
-    idle_minutes: float = DEFAULT_IDLE_MINUTES
-    telemetry: bool = False
     sandbox: bool = False
     repositories: tuple[str, ...] = ()
     sandbox_minutes: float = DEFAULT_SANDBOX_MINUTES
+    letta: Path | None = None
+    idle_minutes: float = DEFAULT_IDLE_MINUTES
+    telemetry: bool = False
     self_update: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     agent: str = ""
@@ -209,13 +210,10 @@ def _profile(name: str, table: Mapping[str, Any], file: Path) -> Profile:
     sources = [name for name in ("token_file", "token_command", "token_env", "keyring") if name in values]
     if len(sources) > 1:
         raise ConfigError(f"Use one of {_any_of(tuple(sources))}, not several, {where} {file}.")
-    return Profile(name=name, **values)
-
-
     if kind == "hosted":
         _check_sandbox(values, where, file)
-def _value(key: Key, value: Any, where: str, file: Path) -> Any:
-    """``value`` as the type that ``key`` has in :class:`Profile`."""
+    return Profile(name=name, **values)
+
 
 def _check_sandbox(values: Mapping[str, Any], where: str, file: Path) -> None:
     if values.get("sandbox") and values.get("device"):
@@ -242,6 +240,9 @@ def repository_of(text: str) -> dict[str, str]:
     assert found is not None, text
     return {name: value for name, value in found.groupdict().items() if value}
 
+
+def _value(key: Key, value: Any, where: str, file: Path) -> Any:
+    """``value`` as the type that ``key`` has in :class:`Profile`."""
 
     def wrong(wanted: str) -> ConfigError:
         return ConfigError(f"{key.name!r} {where} {file} must be {wanted}.")

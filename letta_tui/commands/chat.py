@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
     need_terminal()
     context = load_context(args)
     config = worker_config(args, context)
-    if config.keeper is not None:
+    if config.endpoint is None:
         need_letta(context)
     return show(config, context.paths)
 

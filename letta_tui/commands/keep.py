@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import hashlib
 import os
 from dataclasses import replace
 
 from letta_tui.commands.context import load_context
 from letta_tui.commands.errors import FAILED, OK, USAGE, CommandError
-from letta_tui.commands.wiring import keeper_options, keeper_paths, named_endpoint, profile_endpoint
-from letta_tui.keeper.options import KeeperOptions, KeeperPaths
+from letta_tui.commands.wiring import (
+    beside,
+    keeper_options,
+    keeper_paths,
+    named_endpoint,
+    profile_endpoint,
+    watching_options,
+)
 from letta_tui.keeper.process import AlreadyRunning, CannotRun, Keeper
 from letta_tui.paths import private_folder
-from letta_tui.transport.endpoint import Endpoint, server_key
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     elif context.profile.kind != "embedded":
         endpoint = profile_endpoint(context.profile)
     if endpoint is not None:
-        options = watching(endpoint)
+        options = replace(watching_options(endpoint), idle_seconds=0)
         paths = beside(paths, endpoint)
         for folder in (paths.state, paths.runtime):
             private_folder(folder)
@@ -54,18 +58,3 @@ def place_of(text: str) -> tuple[str, str]:
     if not (slash and agent and conversation) or "/" in conversation:
         raise CommandError(f"--hold takes AGENT/CONVERSATION, not {text!r}.", USAGE)
     return agent, conversation
-
-
-def watching(endpoint: Endpoint) -> KeeperOptions:
-    """Options for a keeper in front of a server that somebody else runs."""
-    if endpoint.kind != "direct":
-        raise CommandError("A keeper is for direct servers: a hosted runtime goes on by itself.", USAGE)
-    if endpoint.token_file is None and (endpoint.token or endpoint.token_command or endpoint.token_env):
-        raise CommandError("A keeper reads its token from a file: name one with --token-file.", USAGE)
-    return KeeperOptions(url=endpoint.url, token_file=endpoint.token_file, idle_seconds=0)
-
-
-def beside(paths: KeeperPaths, endpoint: Endpoint) -> KeeperPaths:
-    """Folders of its own for each server, so that the embedded server's keeper is not in the way."""
-    name = hashlib.sha256(server_key(endpoint).encode()).hexdigest()[:8]
-    return KeeperPaths(state=paths.state / f"keep-{name}", runtime=paths.runtime / name)

@@ -6,11 +6,12 @@ import argparse
 import asyncio
 import time
 from dataclasses import asdict
+from typing import Any
 
 from letta_tui.commands.context import load_context
 from letta_tui.commands.errors import FAILED, OK, CommandError
 from letta_tui.commands.output import iso, show_json
-from letta_tui.commands.wiring import keeper_paths
+from letta_tui.commands.wiring import keeper_paths, keepers_beside
 from letta_tui.keeper.client import KeeperError, KeeperPaths, KeeperStatus, find_keeper, stop_keeper
 
 
@@ -19,8 +20,8 @@ def run(args: argparse.Namespace) -> int:
     paths = keeper_paths(context.paths)
     try:
         if args.action == "stop":
-            return _stopped(asyncio.run(stop_keeper(paths)), args.json)
-        return _status(asyncio.run(ask_status(paths)), args.json)
+            return _stopped(asyncio.run(_stop_all(paths)), args.json)
+        return _status(*asyncio.run(_ask_all(paths)), as_json=args.json)
     except KeeperError as error:
         raise CommandError(str(error), FAILED) from None
 
@@ -36,6 +37,17 @@ async def ask_status(paths: KeeperPaths) -> KeeperStatus | None:
         await handle.close()
 
 
+async def _ask_all(paths: KeeperPaths) -> tuple[KeeperStatus | None, list[KeeperStatus]]:
+    """The embedded server's keeper, and those in front of direct servers."""
+    others = [await ask_status(each) for each in keepers_beside(paths)]
+    return await ask_status(paths), [status for status in others if status is not None]
+
+
+async def _stop_all(paths: KeeperPaths) -> bool:
+    stopped = [await stop_keeper(each) for each in keepers_beside(paths)]
+    return any((*stopped, await stop_keeper(paths)))
+
+
 def _stopped(was_running: bool, as_json: bool) -> int:
     if as_json:
         show_json({"stopped": was_running})
@@ -44,18 +56,24 @@ def _stopped(was_running: bool, as_json: bool) -> int:
     return OK
 
 
-def _status(status: KeeperStatus | None, as_json: bool) -> int:
-    if as_json:
-        if status is None:
-            show_json({"running": False})
-        else:
-            show_json({"running": True, **asdict(status), "started": iso(status.started)})
-        return OK
+def _data(status: KeeperStatus | None) -> dict[str, Any]:
     if status is None:
-        print("No keeper is running.")
+        return {"running": False}
+    return {"running": True, **asdict(status), "started": iso(status.started)}
+
+
+def _status(status: KeeperStatus | None, others: list[KeeperStatus], *, as_json: bool) -> int:
+    if as_json:
+        show_json({**_data(status), "direct": [_data(other) for other in others]})
         return OK
-    for line in status_lines(status):
-        print(line)
+    known = [each for each in (status, *others) if each is not None]
+    if not known:
+        print("No keeper is running.")
+    for number, each in enumerate(known):
+        if number:
+            print()
+        for line in status_lines(each):
+            print(line)
     return OK
 
 

@@ -5,29 +5,34 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from letta_tui.keeper.client import (
-    End,
-    KeeperError,
-    KeeperHandle,
-    KeeperOptions,
-    KeeperPaths,
-    ensure_keeper,
-)
+from letta_tui.keeper.errors import KeeperError
+from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.seam.state import TurnOutcome
-from letta_tui.transport.endpoint import embedded
+from letta_tui.transport.endpoint import Endpoint, embedded
 from letta_tui.worker.ports import EndNote, KeeperTrouble, Whereabouts
+
+if TYPE_CHECKING:
+    from letta_tui.keeper.client import KeeperHandle
+    from letta_tui.keeper.ends import End
 
 T = TypeVar("T")
 
-Ensure = Callable[[KeeperPaths, KeeperOptions], Awaitable[KeeperHandle]]
+Ensure = Callable[[KeeperPaths, KeeperOptions], Awaitable["KeeperHandle"]]
+
+
+async def _ensure_keeper(paths: KeeperPaths, options: KeeperOptions) -> KeeperHandle:
+    from letta_tui.keeper.client import ensure_keeper  # the window is drawn by the time it is needed
+
+    return await ensure_keeper(paths, options)
 
 
 class KeeperAdapter:
     """Implements :class:`letta_tui.worker.ports.KeeperPort`. Lives in the worker's event loop only.
 
     ``identity`` names the embedded server in everything that is stored: its port changes at every start.
+    ``server``: one that somebody else runs. It is reached without the keeper, which only stays subscribed.
     """
 
     def __init__(
@@ -35,8 +40,11 @@ class KeeperAdapter:
         paths: KeeperPaths,
         options: KeeperOptions,
         identity: str,
-        ensure: Ensure = ensure_keeper,
+        ensure: Ensure = _ensure_keeper,
+        *,
+        server: Endpoint | None = None,
     ) -> None:
+        self._server = server
         self._paths = paths
         self._options = options
         self._identity = identity
@@ -46,6 +54,8 @@ class KeeperAdapter:
 
     async def endpoint(self) -> Whereabouts:
         """Where the server is now; a keeper and a server are started when none lives."""
+        if self._server is not None:
+            return Whereabouts(self._server)
         address = await self._with(lambda handle: handle.endpoint())
         endpoint = embedded(address.url, identity=self._identity, token_file=address.token_file)
         return Whereabouts(endpoint, life=address.life, owned=address.owned)

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     config = worker_config(args, context)
     if before is not None:
         same_server(config, context, before)
-    if config.keeper is not None:
+    if config.endpoint is None:
         need_letta(context)
     return deliver(config, context, Job(message_id, text, before, args.timeout, args.json))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import json
 import os
 import uuid
@@ -30,17 +31,12 @@ def worker_config(args: argparse.Namespace, context: Context) -> WorkerConfig:
     """What the worker is started with. Makes the profile's folders; raises ``CommandError``."""
     context.paths.create()
     endpoint = endpoint_for(args, context)
-    keeper = None
-    if endpoint is None:
-        keeper = KeeperAdapter(
-            keeper_paths(context.paths), keeper_options(context.profile), context.profile.name
-        )
     cwd = working_folder(args.cwd, context.profile)
     return WorkerConfig(
         ledger_path=context.paths.ledger,
         cache_path=context.paths.cache_db,
         endpoint=endpoint,
-        keeper=keeper,
+        keeper=keeper_for(endpoint, context),
         target=Target(
             agent_id=args.agent or (None if args.conversation else context.profile.agent or None),
             conversation_id=args.conversation,
@@ -48,6 +44,10 @@ def worker_config(args: argparse.Namespace, context: Context) -> WorkerConfig:
             default=args.default,
         ),
         mode=mode_of(args.mode),
+        cwd=str(cwd),
+        cwd_explicit=args.cwd is not None,
+        window_id=new_window_id(),
+        client_version=__version__,
         hosted=hosted_options(context.profile),
     )
 
@@ -57,11 +57,51 @@ def hosted_options(profile: Profile) -> HostedOptions:
         sandbox=profile.sandbox,
         repositories=tuple(repository_of(text) for text in profile.repositories),
         sandbox_minutes=int(profile.sandbox_minutes),
-        cwd=str(cwd),
-        cwd_explicit=args.cwd is not None,
-        window_id=new_window_id(),
-        client_version=__version__,
     )
+
+
+def keeper_for(endpoint: Endpoint | None, context: Context) -> KeeperAdapter | None:
+    """Who keeps turns alive when this window dies; ``None`` where the server does it by itself (hosted).
+
+    The embedded server's keeper also starts it. In front of a direct server a keeper only stays subscribed.
+    """
+    paths, name = keeper_paths(context.paths), context.profile.name
+    if endpoint is None:
+        return KeeperAdapter(paths, keeper_options(context.profile), name)
+    if endpoint.kind != "direct":
+        return None
+    options = watching_options(endpoint, context.profile.idle_minutes * 60)
+    return KeeperAdapter(beside(paths, endpoint), options, name, server=endpoint)
+
+
+def watching_options(endpoint: Endpoint, idle_seconds: float = 0) -> KeeperOptions:
+    """Options for a keeper in front of a server that somebody else runs. Raises ``CommandError``."""
+    if endpoint.kind != "direct":
+        raise CommandError("A keeper is for direct servers: a hosted runtime goes on by itself.", USAGE)
+    return KeeperOptions(
+        url=endpoint.url,
+        token=endpoint.token,
+        token_file=endpoint.token_file,
+        token_command=endpoint.token_command,
+        token_env=endpoint.token_env,
+        ca_file=endpoint.ca_file,
+        idle_seconds=idle_seconds,
+    )
+
+
+def beside(paths: KeeperPaths, endpoint: Endpoint) -> KeeperPaths:
+    """Folders of its own for each direct server, so that the embedded server's keeper is not in the way."""
+    name = hashlib.sha256(server_key(endpoint).encode()).hexdigest()[:8]
+    return KeeperPaths(state=paths.state / f"{_BESIDE}{name}", runtime=paths.runtime / name)
+
+
+def keepers_beside(paths: KeeperPaths) -> list[KeeperPaths]:
+    """The folders of every keeper that has been in front of a direct server."""
+    try:
+        folders = sorted(p for p in paths.state.iterdir() if p.name.startswith(_BESIDE))
+    except OSError:
+        return []
+    return [KeeperPaths(p, paths.runtime / p.name.removeprefix(_BESIDE)) for p in folders if p.is_dir()]
 
 
 def mode_of(name: str | None) -> Mode | None:
@@ -166,6 +206,8 @@ def need_program(options: KeeperOptions, paths: KeeperPaths) -> None:
 
 
 async def _keeper_runs(paths: KeeperPaths) -> bool:
+    from letta_tui.keeper.client import find_keeper
+
     handle = await find_keeper(paths)
     if handle is None:
         return False

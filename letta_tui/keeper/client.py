@@ -21,6 +21,7 @@ from typing import Any
 
 from letta_tui.keeper.control import CONTROL, LINE_LIMIT, SOCKET_NAME
 from letta_tui.keeper.ends import End
+from letta_tui.keeper.errors import KeeperError
 from letta_tui.keeper.files import read_state
 from letta_tui.keeper.identity import end_process
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
@@ -44,17 +45,6 @@ START_SECONDS = 15.0  # for a keeper to come up
 _PATIENCE_SECONDS = 15.0  # for one that has the lock to answer
 _HELLO_SECONDS = 3.0
 _GONE = "The keeper is gone."
-
-
-class KeeperError(Exception):
-    """The keeper could not do it; the text is one sentence for a person.
-
-    ``lasting``: waiting will not help, the person has to change something first.
-    """
-
-    def __init__(self, words: str, *, lasting: bool = False) -> None:
-        super().__init__(words)
-        self.lasting = lasting
 
 
 @dataclass(frozen=True, slots=True)

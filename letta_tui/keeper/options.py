@@ -51,7 +51,9 @@ class KeeperPaths:
 class KeeperOptions:
     """How the keeper is to run.
 
-    ``url``: watch this server instead of starting one; ``token_file`` then holds its token, if any.
+    ``url``: watch this server instead of starting one. Its token, if any, comes from the first that is set
+    of ``token``, ``token_file``, ``token_command`` and ``token_env``; ``ca_file`` is trusted besides the
+    system's certificates. All of it reaches the keeper over a pipe, and no token is ever written down.
     ``letta``: the ``letta`` program, else it is searched. ``server_env`` is laid over the inherited
     environment of the server; a value of ``None`` drops a variable. ``cwd``: the server's working folder.
     ``companions``: commands that live as long as the server does (each starts before it, and prints a line
@@ -60,7 +62,11 @@ class KeeperOptions:
     """
 
     url: str | None = None
+    token: str | None = field(default=None, repr=False)
     token_file: Path | None = None
+    token_command: tuple[str, ...] = ()
+    token_env: str = ""
+    ca_file: Path | None = None
     letta: Path | None = None
     server_env: Mapping[str, str | None] = field(default_factory=dict)
     cwd: Path | None = None
@@ -70,7 +76,7 @@ class KeeperOptions:
 
     def to_json(self) -> str:
         raw = asdict(self)
-        for key in ("token_file", "letta", "cwd"):
+        for key in ("token_file", "ca_file", "letta", "cwd"):
             raw[key] = None if raw[key] is None else str(raw[key])
         return json.dumps(raw)
 
@@ -83,7 +89,11 @@ class KeeperOptions:
 
         return cls(
             url=raw.get("url"),
+            token=raw.get("token"),
             token_file=path("token_file"),
+            token_command=tuple(raw.get("token_command") or ()),
+            token_env=str(raw.get("token_env") or ""),
+            ca_file=path("ca_file"),
             letta=path("letta"),
             server_env=dict(raw.get("server_env") or {}),
             cwd=path("cwd"),

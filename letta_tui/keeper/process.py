@@ -171,7 +171,15 @@ class Keeper:
 
     def _endpoint(self) -> Endpoint:
         if self._options.url is not None:
-            return direct(self._options.url, token_file=self._options.token_file)
+            options = self._options
+            return direct(
+                self._options.url,
+                token=options.token,
+                token_file=options.token_file,
+                token_command=options.token_command,
+                token_env=options.token_env,
+                ca_file=options.ca_file,
+            )
         running = self._server.running
         assert running is not None
         return embedded(running.url, identity=str(self._paths.state), token_file=running.token_file)
@@ -218,6 +226,7 @@ class Keeper:
         if self._told:
             self._say("Connected again.")
             self._told = ""
+            self._consider()
 
     def _on_lost(self, words: str) -> bool:
         """Whether to connect again."""
@@ -225,6 +234,7 @@ class Keeper:
             if words != self._told:
                 self._told = words
                 self._say(words)
+                self._consider()
             return True
         if self._server.alive():
             return True  # perhaps dying: then the next attempt is refused, and this is asked again
@@ -267,7 +277,9 @@ class Keeper:
         for place in self._link.wanted - self._needed():
             self._link.wanted.discard(place)
         self._save()
-        if self._windows or self._was_busy or self._own_holds:
+        # What a server that is not there was doing is no reason to wait for it for ever.
+        kept_busy = self._was_busy and (self._options.url is None or self._link.connected)
+        if self._windows or kept_busy or self._own_holds:
             self._idle_since = None
         elif self._idle_since is None:
             self._idle_since = time.monotonic()
