@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import signal
 import sys
+import threading
+import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from letta_tui import __version__
 from letta_tui.commands.context import load_context
@@ -14,6 +19,11 @@ from letta_tui.commands.errors import USAGE, CommandError
 from letta_tui.commands.wiring import need_letta, worker_config
 from letta_tui.paths import Paths
 from letta_tui.worker.config import WorkerConfig
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+_LEAVE_SECONDS = 5.0
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,13 +53,42 @@ def show(config: WorkerConfig, paths: Paths, hints: Sequence[str] = ()) -> int:
 
     log_to(paths.log)
     worker = Worker(config)
-    worker.start()  # connects while the view is still being imported
     from letta_tui.ui.app import LettaTuiApp
     from letta_tui.ui.options import AppOptions
 
-    app = LettaTuiApp(worker, AppOptions(hints=tuple(hints), log_path=paths.log, version=__version__))
+    app = LettaTuiApp(
+        worker,
+        AppOptions(
+            hints=tuple(hints),
+            log_path=paths.log,
+            version=__version__,
+            # Not before: two threads that import and compute share one interpreter, and the one that
+            # draws would wait. What is typed meanwhile waits in the worker's inbox.
+            on_shown=worker.start,
+        ),
+    )
+    ended_by: list[int] = []
+
+    def told_to_end(number: int, frame: object) -> None:
+        """A closed terminal or a shutdown: leave in order, keeping what runs, and give the terminal back."""
+        if ended_by:
+            return
+        ended_by.append(number)
+        # From a thread: the loop of the view may be asleep in the very call this signal interrupted.
+        threading.Thread(target=_leave, args=(app, 128 + number), daemon=True).start()
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, told_to_end)
     try:
         app.run()
     finally:
         worker.stop()
-    return app.return_code or 0
+    return 128 + ended_by[0] if ended_by else app.return_code or 0
+
+
+def _leave(app: App[int], code: int) -> None:
+    """End the view; a terminal that takes no more output must not keep the process alive."""
+    with contextlib.suppress(Exception):
+        app.call_from_thread(app.exit, None, code)
+    time.sleep(_LEAVE_SECONDS)
+    os._exit(code)

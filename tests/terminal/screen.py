@@ -112,17 +112,19 @@ class Terminal:
         """Wait until the screen holds a text, or makes a condition true; returns the screen's text."""
         met = condition if callable(condition) else (lambda text: condition in text)
         end = time.monotonic() + timeout
+        over = False  # the program has ended, and what it wrote last has had time to come
         with self._changed:
             while True:
                 text = self._text()
                 if met(text):
                     return text
                 left = end - time.monotonic()
-                if left <= 0 or (self.process.poll() is not None and not self._reader.is_alive()):
+                if left <= 0 or over:
                     name = what or (repr(condition) if isinstance(condition, str) else "the condition")
                     state = f"exit code {self.process.returncode}" if left > 0 else f"{timeout:.0f} s"
                     raise Gone(f"{name} did not show ({state}):\n{text}")
-                self._changed.wait(min(left, 0.2))
+                ended = self.process.poll() is not None
+                over = not self._changed.wait(min(left, 0.3)) and ended
 
     def wait_for(self, pattern: str, timeout: float = 20.0) -> re.Match[str]:
         """Wait for a regular expression (multi-line) on the screen."""
@@ -154,6 +156,12 @@ class Terminal:
         """Type a message and send it."""
         self.type(text)
         self.press("enter")
+
+    def leave(self) -> int:
+        """Quit when the turn is over; the exit code."""
+        self.wait("Ready")
+        self.press("ctrl+q")
+        return self.ended()
 
     def resize(self, columns: int, lines: int) -> None:
         with self._changed:

@@ -16,8 +16,7 @@ def test_a_message_streams_an_answer_and_the_terminal_comes_back(demo: Demo, mar
         terminal.wait(f"answer-{mark} is here")
         terminal.wait(lambda screen: "✓" in screen and "Ready" in screen, what="the delivered glyph")
         assert "1003" in terminal.modes or "1000" in terminal.modes
-        terminal.press("ctrl+q")
-        assert terminal.ended() == 0
+        assert terminal.leave() == 0
         assert terminal.restored()
     assert demo.runs(mark) == 1
     last = demo.ledger()[-1]
@@ -50,8 +49,7 @@ def test_a_command_asks_and_runs_once_and_a_reason_reaches_the_model(demo: Demo,
         terminal.press("enter")
         terminal.wait(lambda s: s.count("TOOLDONE") >= 2 or "rather not today" in s.split("TOOLDONE")[-1])
         assert file.read_text() == "x\n"
-        terminal.press("ctrl+q")
-        terminal.ended()
+        terminal.leave()
 
 
 def test_a_second_message_is_queued_shown_and_cancellable(demo: Demo, mark: str) -> None:
@@ -67,8 +65,7 @@ def test_a_second_message_is_queued_shown_and_cancellable(demo: Demo, mark: str)
             lambda s: f"later-{mark}" in s.split("╭")[-1], what="the taken back text in the composer"
         )
         terminal.wait("Ready", timeout=30)
-        terminal.press("ctrl+q")
-        terminal.ended()
+        terminal.leave()
     assert demo.runs(f"later-{mark}") == 0
 
 
@@ -80,5 +77,4 @@ def test_a_small_terminal_is_enough(demo: Demo) -> None:
         terminal.wait(lambda s: "Message Practice" in s)
         terminal.resize(120, 40)
         terminal.wait(lambda s: "small but whole" in s and "Message Practice" in s)
-        terminal.press("ctrl+q")
-        assert terminal.ended() == 0
+        assert terminal.leave() == 0

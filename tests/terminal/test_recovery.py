@@ -28,8 +28,7 @@ def test_killed_in_mid_reply_it_comes_back_complete_with_the_draft(demo: Demo, m
         assert screen.count(f"{tag}0020") == 1
         assert screen.count(mark) == 1
         assert "✓" in screen
-        terminal.press("ctrl+q")
-        terminal.ended()
+        terminal.leave()
     assert demo.runs(mark) == 1
     row = next(row for row in demo.ledger() if mark in row["text"])
     assert row["state"] == "delivered"
@@ -47,8 +46,7 @@ def test_a_pending_approval_survives_and_can_be_answered(demo: Demo, mark: str) 
         terminal.press("f8")
         terminal.wait("TOOLDONE")
         assert file.read_text() == "x\n"
-        terminal.press("ctrl+q")
-        terminal.ended()
+        terminal.leave()
 
 
 def test_view_and_keeper_killed_the_server_is_adopted(demo: Demo, mark: str) -> None:
@@ -66,8 +64,7 @@ def test_view_and_keeper_killed_the_server_is_adopted(demo: Demo, mark: str) -> 
         assert after["server_pid"] == before["server_pid"]
         terminal.say(f"[[say after-{mark[:4]}]]")
         terminal.wait(f"after-{mark[:4]}")
-        terminal.press("ctrl+q")
-        terminal.ended()
+        terminal.leave()
     assert demo.runs(mark) == 1
 
 
@@ -86,8 +83,7 @@ def test_everything_killed_in_mid_reply_and_the_truth_is_told(demo: Demo, mark: 
         terminal.wait("Ready", timeout=20)
         terminal.say(f"[[say usable-{mark[:4]}]]")
         terminal.wait(f"usable-{mark[:4]}")
-        terminal.press("ctrl+q")
-        terminal.ended()
+        terminal.leave()
     runs = demo.runs(mark)
     row = next(row for row in demo.ledger() if mark in row["text"])
     assert row["state"] == "delivered"
@@ -97,8 +93,7 @@ def test_everything_killed_in_mid_reply_and_the_truth_is_told(demo: Demo, mark: 
 
 def test_stopping_the_keeper_leaves_nothing(demo: Demo) -> None:
     with demo.ready("--new") as terminal:
-        terminal.press("ctrl+q")
-        terminal.ended()
+        terminal.leave()
     assert demo.keeper()["running"]
     done = demo.command("keeper", "stop")
     assert done.returncode == 0, done.stderr
