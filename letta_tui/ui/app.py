@@ -68,7 +68,11 @@ class LettaTuiApp(App[int]):
         # Back from the shell, which wrote over the screen: nothing on it can be trusted.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         # After the first paint: what the worker has to say must not delay it.
-        self.call_after_refresh(self.port.on_update, self._wake)
+        self.call_after_refresh(self._shown)
+
+    def _shown(self) -> None:
+        self.options.on_shown()
+        self.port.on_update(self._wake)
 
     # -- updates
 

@@ -14,7 +14,8 @@ class AppOptions:
     """Settings of one run of the view.
 
     ``clock`` gives seconds since the epoch; tests freeze it. ``hints`` are things to try, shown while the
-    conversation is empty. ``log_path`` gets tracebacks, never text of a conversation.
+    conversation is empty. ``log_path`` gets tracebacks, never text of a conversation. ``on_shown`` is called
+    once, when the first picture has been drawn.
     """
 
     theme: Literal["dark", "light"] = "dark"
@@ -24,3 +25,4 @@ class AppOptions:
     version: str = ""
     blink: bool = True
     clock: Callable[[], float] = time.time
+    on_shown: Callable[[], None] = lambda: None
