@@ -100,19 +100,33 @@ class Decider:
         """After a reconnect: what became of decisions whose answer was never seen, as notes."""
         desk = self._desk
         notes: list[str] = []
-        for approval in desk.ledger.approvals(room.place, open_only=True):
-            waiting = room.approvals.get(approval.request_id)
+        waiting = {view.request_id for view in room.approvals.pending}
+        newest = {approval.request_id: approval for approval in desk.ledger.approvals(room.place)}
+        for approval in newest.values():
             try:
-                if waiting is not None:
-                    desk.ledger.approval_moved(room.place, approval.request_id, "lost")
-                    notes.append(
-                        f"Your decision about {approval.tool_name} did not arrive; you are asked again."
-                    )
-                else:
+                if approval.request_id in waiting:
+                    notes.append(self._asked_again(room, approval))
+                elif approval.state in ("decided", "written"):
                     notes.append(self._resolved(room, approval))
+                self._show(room, approval)
             except LedgerError as error:
                 desk.tell(error.words, "error")
         return [note for note in notes if note]
+
+    def _asked_again(self, room: Room, approval: Approval) -> str:
+        """Still pending after a reconnect, whatever was said to the decision: it did not count."""
+        if approval.state not in ("decided", "written", "acknowledged"):
+            return ""
+        self._desk.ledger.approval_moved(room.place, approval.request_id, "lost")
+        if approval.state == "acknowledged":
+            return f"Your decision about {approval.tool_name} was lost by the server; you are asked again."
+        return f"Your decision about {approval.tool_name} did not arrive; you are asked again."
+
+    def _show(self, room: Room, approval: Approval) -> None:
+        """Who decided, on the row of a call that is known from history alone."""
+        now = self._desk.ledger.approval(room.place, approval.request_id)
+        if now is not None and now.state == "acknowledged":
+            self._desk.put(*room.transcript.decided(now.tool_call_id, now.decision, "you", now.message))
 
     def _resolved(self, room: Room, approval: Approval) -> str:
         """It no longer waits. Whose word counted is told by the tool's row, when there is one."""

@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-import psutil
-
-from letta_tui.conversation.reconcile import Policy
+from letta_tui.conversation.reconcile_values import Policy
 from letta_tui.ledger.values import Stamp
 from letta_tui.transport.endpoint import Endpoint
 from letta_tui.worker.ports import KeeperPort
@@ -45,6 +43,8 @@ def boot_id() -> str:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
+        import psutil
+
         # Derived from the wall clock, so rounded: a small correction of the clock is no reboot.
         return f"boot-{round(psutil.boot_time() / 60)}"
 

@@ -23,6 +23,7 @@ from letta_tui.seam.updates import (
 from letta_tui.transport.client import Client
 from letta_tui.transport.connection import TransportError
 from letta_tui.transport.endpoint import Endpoint
+from letta_tui.worker.cache import Cache
 from letta_tui.worker.config import WorkerConfig
 from letta_tui.worker.room import Room
 from letta_tui.worker.tasks import Tasks
@@ -53,8 +54,8 @@ class Link:
     info: ServerInfo | None = None
     opened: float = 0.0  # monotonic
     life: str = ""  # changes with every start of the server, where a keeper tells it
-    broke_before: bool = False  # an earlier connection of this worker had ended without our doing
     scope: Runtime | None = None  # hosted: the one conversation this connection is for
+    broke_before: bool = False  # an earlier connection of this worker had ended without our doing
 
     @property
     def version(self) -> str:
@@ -77,6 +78,7 @@ class Desk:
     status: StatusView = field(default_factory=StatusView)
     question: QuestionView | None = None
     recovery: RecoveryView | None = None
+    cache: Cache = field(default_factory=lambda: Cache(None))
 
     # --- clocks and ids ---
 

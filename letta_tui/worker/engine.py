@@ -17,14 +17,15 @@ from letta_tui.transport.connection import Refused
 from letta_tui.transport.endpoint import Endpoint, server_key
 from letta_tui.worker import windows
 from letta_tui.worker.approving import Decider
+from letta_tui.worker.cache import Cache
 from letta_tui.worker.config import Target, WorkerConfig
 from letta_tui.worker.connecting import Connector, Open
 from letta_tui.worker.controls import Controls
 from letta_tui.worker.desk import AskFailed, Desk, Link
 from letta_tui.worker.events import Events
 from letta_tui.worker.history import History
-from letta_tui.worker.judging import Judge
 from letta_tui.worker.hosting import Hosting
+from letta_tui.worker.judging import Judge
 from letta_tui.worker.listing import Lists
 from letta_tui.worker.managing import Manager
 from letta_tui.worker.opening import Opener, question
@@ -76,29 +77,30 @@ class Engine:
 
     def _build(self, ledger: Ledger) -> None:
         desk = self.desk = Desk(self._config, self._mailbox, ledger, Tasks(self._task_failed))
+        desk.cache = Cache(self._config.cache_path)
         publisher = self._publisher = Publisher(desk)
         events = self._events = Events(desk, publisher)
         history = self._history = History(desk)
         judge = self._judge = Judge(desk, events, history, publisher)
         sender = self._sender = Sender(desk, events, publisher)
         decider = self._decider = Decider(desk, publisher)
-        opener = Opener(desk, events, publisher)
+        opener = self._opener = Opener(desk, events, publisher)
         self._recovery = Recovery(desk, opener, events, history, judge, decider, sender, publisher)
         self._connector = Connector(desk, events, self._open)
-        self._lists = Lists(desk, events)
-        self._manager = Manager(desk, judge, publisher)
         self._hosting = Hosting(desk)
         self._connector.settle = self._settle
         sender.fresh = self._fresh
+        self._lists = Lists(desk, events)
+        self._manager = Manager(desk, judge, publisher)
         self._controls = Controls(desk, events, sender, publisher)
         self._watch = Watch(desk, self._connector)
         self._connector.live = self._live
         self._connector.down = self._down
         self._connector.gap = self._judging.set
         self._manager.go = self._go
+        self._manager.create_unconnected = self._hosting.create_agent
         self._watch.away = self._away
         sender.check = self._judging.set
-        self._manager.create_unconnected = self._hosting.create_agent
         self._recovery.check = self._judging.set
         events.turn_over = self._turn_over
         events.queue_changed = sender.poke
@@ -113,6 +115,12 @@ class Engine:
             desk.tell(warning, "warning")
 
     async def _work(self) -> Closed:
+        try:
+            self._opener.preview(self._target)
+            if self.desk.room is not None:
+                self._judge.offline(self.desk.room)
+        except LedgerError as error:
+            self.desk.tell(error.words, "error")
         self.desk.tasks.spawn(self._connector.run(), "connection")
         self.desk.tasks.spawn(self._watch.run(), "watch")
         while True:
@@ -135,6 +143,7 @@ class Engine:
         async with asyncio.TaskGroup() as group:
             self._recovering = asyncio.create_task(self._recover(link))
             group.create_task(self._sender.run(link))
+            group.create_task(self._hosting.keep(link.endpoint))
             group.create_task(self._read_after_turns(link))
             try:
                 await asyncio.Event().wait()
@@ -143,43 +152,34 @@ class Engine:
 
     async def _recover(self, link: Link) -> None:
         room = self.desk.room
-            group.create_task(self._hosting.keep(link.endpoint))
         wish = self._wish
-        if wish is None and room is not None:
+        if wish is None and room is not None and room.place.server_key == link.server_key:
             wish = OpenIt(room.place.agent_id, room.place.conversation_id, "it was open")
-        try:
-            await self._recovery.run(link, wish, self._target)
-            self._wish = None
-            self._target = Target()
-        except AskFailed as failed:
-            if link.client.lost is None:
-                self.desk.tell(failed.words, "warning")
-            await link.client.close()
         if link.scope is not None and not (
             isinstance(wish, OpenIt) and link.scope == Runtime(wish.agent_id, wish.conversation_id)
         ):
             await self._connector.move()  # another one was asked for while this connection was made
             return
+        try:
+            await self._recovery.run(link, wish, self._target)
+            self._wish = None
+            self._target = Target()
+            if link.scope is not None and self.desk.place is not None:
+                self._hosting.opened(link.endpoint, self.desk.place)
+        except AskFailed as failed:
+            if link.client.lost is None:
+                self.desk.tell(failed.words, "warning")
+            await link.client.close()
         except asyncio.CancelledError:
             raise
         except LedgerError as error:
             self.desk.tell(error.words, "error")
-            if link.scope is not None and self.desk.place is not None:
-                self._hosting.opened(link.endpoint, self.desk.place)
             self.desk.set_connection(phase="failed", words=error.words, can_send=False, why_not=error.words)
         except Exception:
             log.exception("recovery failed")
             self.desk.tell("Recovery failed by an error of this program; trying again.", "error")
             await link.client.close()
 
-    async def _read_after_turns(self, link: Link) -> None:
-        while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(RECHECK_SECONDS):
-                    await self._judging.wait()
-            asked = self._judging.is_set()
-            room = self.desk.room
-            if room is None or not room.ready:
     # --- the hosted service ---
 
     async def _settle(self, endpoint: Endpoint) -> tuple[Endpoint, Runtime | None]:
@@ -187,7 +187,7 @@ class Engine:
         if endpoint.kind != "hosted":
             return endpoint, None
         room, wish = self.desk.room, self._wish
-        if wish is None and room is not None and room.place.server_key == link.server_key:
+        if wish is None and room is not None and room.place.server_key == server_key(endpoint):
             wish = OpenIt(room.place.agent_id, room.place.conversation_id, "it was open")
         there, opened = await self._hosting.settle(endpoint, wish, self._target)
         if self._wish is None or self._wish is wish:
@@ -215,6 +215,14 @@ class Engine:
         self._hosting.choose(device)
         self.desk.tasks.spawn(self._connector.move(), "move")
 
+    async def _read_after_turns(self, link: Link) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(RECHECK_SECONDS):
+                    await self._judging.wait()
+            asked = self._judging.is_set()
+            room = self.desk.room
+            if room is None or not room.ready:
                 if asked:
                     await asyncio.sleep(0.2)  # the wish stands until recovery has ended
                 continue
@@ -259,6 +267,9 @@ class Engine:
         if link is None:
             self._connector.reconnect_now()
             return
+        if link.scope is not None:
+            desk.tasks.spawn(self._connector.move(), "move")
+            return
         if self._recovering is not None:
             self._recovering.cancel()
         self._recovering = desk.tasks.spawn(self._recover(link), "open")
@@ -267,9 +278,6 @@ class Engine:
         if self._config.keeper is None:
             return
         try:
-        if link.scope is not None:
-            desk.tasks.spawn(self._connector.move(), "move")
-            return
             async with asyncio.timeout(RELEASE_SECONDS):
                 await self._config.keeper.release(agent_id, conversation_id)
         except (KeeperTrouble, TimeoutError) as trouble:
@@ -316,6 +324,10 @@ class Engine:
                 later = self._lists.conversations(intent)
             case want.ListAgents():
                 later = self._lists.agents()
+            case want.ListDevices():
+                later = self._hosting.devices(self._config.endpoint)
+            case want.UseDevice(device):
+                self._use_device(device)
             case want.ListProviders():
                 later = self._lists.providers()
             case want.ConnectProvider():
@@ -324,10 +336,6 @@ class Engine:
                 later = self._lists.models(intent)
             case want.CreateAgent():
                 later = self._manager.create_agent(intent)
-            case want.ListDevices():
-                later = self._hosting.devices(self._config.endpoint)
-            case want.UseDevice(device):
-                self._use_device(device)
             case want.SetMode():
                 later = self._controls.set_mode(intent)
             case want.SetCwd():
@@ -440,6 +448,8 @@ class Engine:
                 )
             except LedgerError as error:
                 log.info("leaving without a note: %s", error.words)
+            if room.history_known:
+                desk.cache.store(room.place, room.transcript.rows, desk.now())
             await self._release(room.place.agent_id, room.place.conversation_id)
         desk.set_connection(phase="closed", words="Closed.")
         link = desk.link

@@ -11,7 +11,9 @@ from letta_tui.ledger.values import Place, Remembered
 from letta_tui.protocol import RuntimeStarted, commands
 from letta_tui.seam.state import Action, QuestionView
 from letta_tui.seam.updates import DraftLoaded, NeedsSetup
+from letta_tui.transport.endpoint import server_key
 from letta_tui.worker import windows
+from letta_tui.worker.cache import with_the_ledgers_word
 from letta_tui.worker.config import Target
 from letta_tui.worker.crashpoints import reached
 from letta_tui.worker.desk import AskFailed, Desk, Link, ask
@@ -88,6 +90,44 @@ class Opener:
         conversation = frame.raw.get("conversation")
         agent = conversation.get("agent_id") if isinstance(conversation, Mapping) else None
         return OpenIt(agent if isinstance(agent, str) else "", wish.conversation_id, wish.why)
+
+    def preview(self, target: Target) -> None:
+        """Before there is a connection: the room one comes back to, from ledger and cache.
+
+        The server's answer decides later whether it is the right one. Nothing is shown when another
+        conversation was asked for than the one this would be.
+        """
+        desk, config = self._desk, self._desk.config
+        if config.endpoint is not None:
+            key: str | None = server_key(config.endpoint)
+        else:
+            key = next(
+                (c.place.server_key for c in desk.ledger.conversations() if c.endpoint_kind == "embedded"),
+                None,
+            )
+        if key is None:
+            return
+        last = desk.ledger.last_used(key, None, config.window_id)
+        of_agent = desk.ledger.last_used(key, target.agent_id, config.window_id) if target.agent_id else None
+        chosen = pick(target, _stored(last), _stored(of_agent))
+        if not isinstance(chosen, OpenIt) or not chosen.agent_id:
+            return
+        place = Place(key, chosen.agent_id, chosen.conversation_id)
+        remembered = desk.ledger.conversation(place)
+        if remembered is None:
+            return
+        room = self._make_room(place, relaunched=True)
+        desk.set_status(
+            agent_id=place.agent_id,
+            agent_name=remembered.agent_name,
+            conversation_id=place.conversation_id,
+            conversation_title=remembered.title,
+            mode=_text(remembered.state.get("mode")) or "",
+            cwd=_text(remembered.state.get("cwd")) or "",
+        )
+        desk.set_connection(can_send=True)
+        room.sends = {send.client_message_id: send for send in desk.ledger.open_sends(place)}
+        self._publisher.touch()
 
     # --- open ---
 
@@ -173,11 +213,7 @@ class Opener:
         desk = self._desk
         room = desk.room
         if room is None or room.place != place:
-            room = Room.of(place, relaunched=relaunched)
-            desk.room = room
-            self._publisher.forget()
-            desk.put(room.transcript.snapshot())
-            self._load_draft(place)
+            room = self._make_room(place, relaunched=relaunched)
         room.connection_id = link.connection_id
         room.ready = False
         room.blocked = ""
@@ -193,6 +229,20 @@ class Opener:
         room.sends = {send.client_message_id: send for send in desk.ledger.open_sends(place)}
         desk.set_status(agent_id=place.agent_id, conversation_id=place.conversation_id)
         self._publisher.touch()
+        return room
+
+    def _make_room(self, place: Place, *, relaunched: bool) -> Room:
+        """A new room on the screen, with the cached rows of the conversation if there are any."""
+        desk = self._desk
+        room = desk.room = Room.of(place, relaunched=relaunched)
+        self._publisher.forget()
+        cached = desk.cache.load(place) if relaunched else None
+        if cached is not None:
+            rows = with_the_ledgers_word(cached[0], desk.ledger.sends(place, limit=200))
+            desk.put(*room.transcript.restore(rows, cached[1]))
+        else:
+            desk.put(room.transcript.snapshot())
+        self._load_draft(place)
         return room
 
     def _load_draft(self, place: Place) -> None:

@@ -11,6 +11,7 @@ from letta_tui.conversation import words
 from letta_tui.ledger.transitions import AT_REST
 from letta_tui.protocol import commands, names
 from letta_tui.worker.approving import Decider
+from letta_tui.worker.cache import MOST_ROWS
 from letta_tui.worker.config import Target
 from letta_tui.worker.desk import AskFailed, Desk, Link, ask
 from letta_tui.worker.events import Events
@@ -83,6 +84,7 @@ class Recovery:
         self._connected(link, room)
         self._publisher.touch()
         self._sender.poke()
+        await self._keep(room)
         if self._judge.is_behind(room):
             self.check()  # its turn ended while it was being looked for
         await self._background(link, room)
@@ -185,6 +187,11 @@ class Recovery:
         except AskFailed as failed:
             log.info("older rows not loaded: %s", failed.words)
 
+    async def _keep(self, room: Room) -> None:
+        """Store the newest rows for the next start, beside the loop: the file may be slow."""
+        rows = room.transcript.rows[-MOST_ROWS:]
+        await asyncio.to_thread(self._desk.cache.store, room.place, rows, self._desk.now())
+
     async def after_turn(self, link: Link, room: Room) -> None:
         """A turn is over: its rows are read from history, and what they prove is recorded."""
         self._judge.refresh(room)
@@ -195,11 +202,13 @@ class Recovery:
             await self._judge.settle(link, room, quiet=True)
         else:
             await self._history.newest(link, room)
+        self._tell_findings(room)
         self._publisher.flush()  # the rest is shown before the row is let go
         self._judge.forget_rested(room)
         self._sender.poke()
         self._publisher.touch()
         if desk_is_on(self._desk, link, room):
+            await self._keep(room)
             self._desk.ledger.remember_conversation(
                 room.place, state={"seen_at": self._desk.now()}, used=False
             )

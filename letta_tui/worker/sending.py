@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
+from letta_tui.conversation.reconcile import same_id_is_safe
 from letta_tui.ledger.errors import LedgerError, StaleAttempt
 from letta_tui.ledger.values import Attempt, Evidence, EvidenceKind, Send
 from letta_tui.protocol import commands
@@ -140,6 +141,8 @@ class Sender:
             return
         reached("send.after_attempt")
         self._reload(room, key)
+        if not self._stands(link, room, attempt):
+            return
         if room.turn.active:
             room.behind.add(key)
         self._publisher.touch()
@@ -188,6 +191,29 @@ class Sender:
         if kind != "ack":
             self.check()
 
+    def _stands(self, link: Link, room: Room, attempt: Attempt) -> bool:
+        """Whether what was committed may still be written.
+
+        Not when time passed since (the machine slept: what was safe then need not be now). The connection is
+        given up, because only on a new one can be shown that nothing was written on this one.
+        """
+        desk, key = self._desk, attempt.client_message_id
+        try:
+            if desk.ledger.attempt_stands(attempt):
+                return True
+        except LedgerError as error:
+            desk.tell(error.words, "error")
+        send = self._reload(room, key)
+        room.released.discard(key)
+        if send is not None and send.attempts and send.attempts[-1].number == attempt.number:
+            words = "Too much time passed before it could be sent; nothing was sent."
+            self._events.observe(
+                link, None, key, "write_failed", request_id=attempt.request_id, payload={"words": words}
+            )
+            desk.tasks.spawn(link.client.close(), "reconnect")
+        self._publisher.touch()
+        return False
+
     def _written(self, attempt: Attempt) -> None:
         reached("send.after_write")
         try:
@@ -235,6 +261,10 @@ class Sender:
                 self._spawn_write(room, send, self._consent("send", room, key))
             else:
                 room.released.add(key)
+        elif action == "resend" and not same_id_is_safe(send, desk.stamp(), desk.config.policy):
+            # The offer grew old while it was on the screen; a new reading says what is possible now.
+            desk.tell("Too much time has passed to send it again without a risk; checking anew.", "warning")
+            self.check()
         elif action in ("resend", "send") and send.attempts:
             self._spawn_write(room, send, self._consent(action, room, key))
         elif action == "send_new":

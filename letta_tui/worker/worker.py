@@ -11,13 +11,15 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from letta_tui.seam.channel import Mailbox
 from letta_tui.seam.intents import Intent, Quit
 from letta_tui.seam.updates import Closed, Update
-from letta_tui.worker.config import WorkerConfig
-from letta_tui.worker.connecting import Open
-from letta_tui.worker.engine import Engine
+
+if TYPE_CHECKING:
+    from letta_tui.worker.config import WorkerConfig
+    from letta_tui.worker.connecting import Open
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +47,8 @@ class Worker:
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait for the end of the thread; true when it has ended. Ask it to end with ``Quit`` first."""
+        if self._thread.ident is None:
+            return True  # never started
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
@@ -89,6 +93,8 @@ class Worker:
             self._mailbox.put(closed)
 
     async def _main(self) -> Closed:
+        from letta_tui.worker.engine import Engine  # here, on this thread: most of the program is behind it
+
         inbox: asyncio.Queue[Intent] = asyncio.Queue()
         with self._lock:
             self._loop = asyncio.get_running_loop()

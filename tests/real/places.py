@@ -4,44 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from letta_tui.transport.endpoint import Endpoint, direct, embedded, hosted
 from letta_tui.worker.config import Target, WorkerConfig
-from letta_tui.worker.ports import Whereabouts
+from tests.real.seat_anywhere import Held
 from tests.support.seat import config_for
 from tests.support.server import RealServer
 from tests.transport.relay_double import TOKEN, RelayDouble, Trouble
 from tests.transport.tls_front import certificate, tls_front
 
 WAYS = ("embedded", "token", "tls", "relay")
-
-
-class StandIn:
-    """A keeper's place, for a server that runs already: knows where it is and holds by a client of its own."""
-
-    def __init__(self, server: RealServer, stack: AsyncExitStack) -> None:
-        self._server = server
-        self._stack = stack
-        self._socket: Any = None
-
-    async def endpoint(self) -> Whereabouts:
-        there = embedded(self._server.url, identity="tests", token_file=self._server.token_file)
-        return Whereabouts(there, life="1", owned=False)
-
-    async def hold(self, agent_id: str, conversation_id: str) -> bool:
-        return True
-
-    async def release(self, agent_id: str, conversation_id: str) -> None:
-        return None
-
-    async def restart_server(self) -> None:
-        raise AssertionError("nobody asked for that")
-
-    async def ends_since(self, agent_id: str, conversation_id: str, since: float) -> tuple[Any, ...]:
-        return ()
 
 
 @dataclass
@@ -51,23 +26,22 @@ class Way:
     config: Callable[..., WorkerConfig]
     endpoint: Endpoint
     double: RelayDouble | None = None
-    token: str = ""
-    more: dict[str, Any] = field(default_factory=dict)
 
 
 @asynccontextmanager
-async def way_to(name: str, server: RealServer, folder: Path, trouble: Trouble | None = None) -> AsyncIterator[Way]:
+async def way_to(
+    name: str, server: RealServer, folder: Path, trouble: Trouble | None = None
+) -> AsyncIterator[Way]:
     """``name`` is one of :data:`WAYS`; ``folder`` has the ledger and what the way itself needs."""
     async with AsyncExitStack() as stack:
         double: RelayDouble | None = None
-        keeper: StandIn | None = None
+        keeper: Held | None = None
         endpoint = direct(server.url, token_file=server.token_file)
         if name == "embedded":
-            keeper = StandIn(server, stack)
-            endpoint = (await keeper.endpoint()).endpoint
+            endpoint = embedded(server.url, identity="tests", token_file=server.token_file)
+            keeper = Held(endpoint)
         elif name == "tls":
-            folder.mkdir(parents=True, exist_ok=True)
-            context, cert = certificate(folder)
+            context, cert = certificate(folder.parent)
             url = await stack.enter_async_context(tls_front(server.url, context, "/letta"))
             endpoint = direct(url, token_file=server.token_file, ca_file=cert)
         elif name == "relay":

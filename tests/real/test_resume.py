@@ -162,3 +162,38 @@ async def test_a_restarted_server_is_found_again(own_server: RealServer, tmp_pat
         assert [r.delivery for r in seat.rows if r.kind == "user"] == ["delivered", "delivered"]
     finally:
         await seat.quit()
+
+
+async def test_a_server_that_dies_in_mid_reply_runs_it_again_and_that_is_said(
+    own_server: RealServer, tmp_path: Path
+) -> None:
+    seat = await Seat.start(
+        config_for(own_server, tmp_path, target=Target(agent_id=own_server.agent_id, new=True))
+    ).ready()
+    try:
+        key = await seat.said("mark-a [[words 40 rate=20]]")
+        await seat.until(lambda: seat.texts("assistant"), what="the first words")
+        behind = await seat.said("mark-b [[say second]]")
+        await seat.until(
+            lambda: any(i.client_message_id == behind and i.item_id != behind for i in seat.queue)
+        )
+        own_server.kill()
+        await seat.until(lambda: seat.connection is not None and seat.connection.phase == "lost")
+        own_server.start()
+        await seat.reply("second", timeout=60)
+        await seat.rest(40)
+        history = await own_server.history(seat.status.conversation_id)
+        otids = [row["otid"] for row in history if row["message_type"] == "user_message"]
+        view = seat.view_of(key)
+        if otids.count(key) > 1:
+            assert view is not None
+            assert view.word == "ran twice"
+            assert seat.recovery is not None
+            assert seat.recovery.notes.count("The server restarted and ran one message twice.") == 1
+        assert otids.count(behind) == 1
+        assert (row := seat.row_of(behind)) is not None
+        assert row.delivery == "delivered"
+        assert len(seat.texts("user")) == len(otids)
+        assert seat.recovery is None or not [s for s in seat.recovery.sends if s.choices]
+    finally:
+        await seat.quit()

@@ -94,7 +94,7 @@ async def test_a_message_behind_one_in_doubt_is_held_and_goes_when_that_is_settl
     assert server.ran == {}
     seat.send(ResolveSend(first, "resend"))
     await seat.until(lambda: (row := seat.row_of(second)) and row.delivery == "delivered")
-    assert [text for text in seat.texts("user")] == ["first", "second"]
+    assert seat.texts("user") == ["first", "second"]
     assert server.ran == {first: 1, second: 1}
 
 

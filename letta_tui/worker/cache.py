@@ -1,0 +1,133 @@
+"""The last known transcript of each conversation, so that a window has something to show at once.
+
+A file of its own that may be deleted at any time: nothing in it decides anything, the ledger's word about a
+message always replaces what is cached, and a cache that cannot be read or written is no error. What it
+holds is marked with its time when it is shown, and the history read after connecting replaces it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from letta_tui.ledger.values import Place, Send
+from letta_tui.seam.state import Row, RowKind, ToolView
+
+log = logging.getLogger(__name__)
+
+MOST_ROWS = 200
+MOST_TEXT = 100_000  # characters of one row; a longer one is fetched when there is a connection
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS transcripts (
+    server_key TEXT NOT NULL, agent_id TEXT NOT NULL, conversation_id TEXT NOT NULL,
+    as_of REAL NOT NULL, rows TEXT NOT NULL,
+    PRIMARY KEY (server_key, agent_id, conversation_id)
+) WITHOUT ROWID
+"""
+
+
+class Cache:
+    """Each call opens and closes the file: calls are rare, come from any thread, and hold nothing."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def load(self, place: Place) -> tuple[tuple[Row, ...], float] | None:
+        """The rows of ``place`` and the time they were stored (wall clock); None without any."""
+        try:
+            with closing(self._open()) as file:
+                found = file.execute(
+                    "SELECT rows, as_of FROM transcripts"
+                    " WHERE server_key = ? AND agent_id = ? AND conversation_id = ?",
+                    _key(place),
+                ).fetchone()
+        except (OSError, sqlite3.Error) as error:
+            log.info("transcript cache not read: %s", error)
+            return None
+        if found is None:
+            return None
+        try:
+            rows = tuple(_row(item) for item in json.loads(found[0]))
+        except (ValueError, TypeError, KeyError):
+            return None
+        return (rows, float(found[1])) if rows else None
+
+    def store(self, place: Place, rows: Sequence[Row], as_of: float) -> None:
+        """Keep the newest rows. Rows of this client's own (notices, errors) are not kept."""
+        kept = [row for row in rows if row.kind in ("user", "assistant", "reasoning", "tool", "summary")]
+        text = json.dumps([asdict(replace(row, live=False)) for row in kept[-MOST_ROWS:] if _fits(row)])
+        self._write("INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?)", (*_key(place), as_of, text))
+
+    def forget(self, place: Place) -> None:
+        """Erase what is kept of a conversation (also when one message of it is to be erased)."""
+        self._write(
+            "DELETE FROM transcripts WHERE server_key = ? AND agent_id = ? AND conversation_id = ?",
+            _key(place),
+        )
+
+    def _write(self, statement: str, values: Iterable[Any]) -> None:
+        try:
+            with closing(self._open()) as file, file:
+                file.execute(statement, tuple(values))
+        except (OSError, sqlite3.Error) as error:
+            log.info("transcript cache not written: %s", error)
+
+    def _open(self) -> sqlite3.Connection:
+        if self._path is None:
+            raise OSError("there is no cache")
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self._path.exists():
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        file = sqlite3.connect(self._path, timeout=1.0)
+        try:
+            # Erased text is overwritten in the file, and nothing here is worth waiting for the disk.
+            file.execute("PRAGMA secure_delete = ON")
+            file.execute("PRAGMA synchronous = OFF")
+            file.execute(_SCHEMA)
+        except sqlite3.Error:
+            file.close()
+            raise
+        return file
+
+
+def with_the_ledgers_word(rows: Iterable[Row], sends: Iterable[Send]) -> tuple[Row, ...]:
+    """Cached rows with delivery and outcome as the ledger has them now; erased messages are left out."""
+    known: Mapping[str, Send] = {send.client_message_id: send for send in sends}
+    out: list[Row] = []
+    for row in rows:
+        send = known.get(row.client_message_id or "")
+        if send is None:
+            out.append(row)
+        elif not send.erased:
+            out.append(replace(row, delivery=send.delivery, outcome=send.outcome))
+    return tuple(out)
+
+
+def _key(place: Place) -> tuple[str, str, str]:
+    return place.server_key, place.agent_id, place.conversation_id
+
+
+def _fits(row: Row) -> bool:
+    return len(row.text) + (len(row.tool.result) if row.tool else 0) <= MOST_TEXT
+
+
+def _row(item: Mapping[str, Any]) -> Row:
+    """Raises ``KeyError``, ``TypeError`` or ``ValueError`` for what another version wrote."""
+    if item["kind"] not in get_args(RowKind):
+        raise ValueError(item["kind"])
+    tool = item.get("tool")
+    return Row(
+        **{
+            **item,
+            "marks": tuple(item.get("marks") or ()),
+            "tool": ToolView(**tool) if tool is not None else None,
+        }
+    )
