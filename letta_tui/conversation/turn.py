@@ -178,6 +178,11 @@ class Turn:
         """Everything is idle but the turn's end was not seen: :meth:`settle` it after ``GRACE`` seconds."""
         return self._current is not None and self._current.rested is not None
 
+    def overdue(self, now: float) -> bool:
+        """It rests for so long that no end frame is to be expected any more."""
+        current = self._current
+        return current is not None and current.rested is not None and now - current.rested >= GRACE
+
     def settle(self, now: float) -> tuple[TurnEnd, ...]:
         """Call it when a whole reading found the runtime idle: a turn without an end frame has ended."""
         if self._current is None or not self.idle_known:

@@ -33,15 +33,15 @@ class Decisions:
     ) -> Approval:
         """Record a decision before it is written.
 
-        Raises ``IllegalMove`` when it already has one that may have arrived. After a reconnect whose
-        pending list still holds the request, move the old decision to "lost" first; then the person decides
-        anew.
+        Raises ``IllegalMove`` when it already has one that may have arrived; one that the server refused did
+        nothing. After a reconnect whose pending list still holds the request, move the old decision to
+        "lost" first; then the person decides anew.
         """
         now = self._clock()
         with self._db.write() as conn:
             store_place(conn, place, now)
             old = self._newest(conn, place, request_id)
-            if old is not None and old.state != "lost":
+            if old is not None and old.state not in ("lost", "refused"):
                 raise IllegalMove(
                     f"This request was already answered ({old.decision}, {old.state.replace('_', ' ')}).",
                     old=old.state,

@@ -117,9 +117,13 @@ class Decider:
         """Still pending after a reconnect, whatever was said to the decision: it did not count."""
         if approval.state not in ("decided", "written", "acknowledged"):
             return ""
+        room.approvals.undecided(approval.request_id)
         self._desk.ledger.approval_moved(room.place, approval.request_id, "lost")
         if approval.state == "acknowledged":
-            return f"Your decision about {approval.tool_name} was lost by the server; you are asked again."
+            return (
+                f"The server took your decision about {approval.tool_name} and still waits for one; "
+                "you are asked again."
+            )
         return f"Your decision about {approval.tool_name} did not arrive; you are asked again."
 
     def _show(self, room: Room, approval: Approval) -> None:

@@ -100,6 +100,7 @@ class Engine:
         self._manager.go = self._go
         self._manager.create_unconnected = self._hosting.create_agent
         self._watch.away = self._away
+        self._watch.tick = self._tick
         sender.check = self._judging.set
         self._recovery.check = self._judging.set
         events.turn_over = self._turn_over
@@ -240,6 +241,12 @@ class Engine:
     def _turn_over(self) -> None:
         self._judging.set()
         self._controls.stir()
+
+    def _tick(self) -> None:
+        """A turn whose end frame was lost ends by a reading that finds everything idle."""
+        room = self.desk.room
+        if room is not None and room.ready and room.turn.overdue(self.desk.now()):
+            self._judging.set()
 
     def _down(self, link: Link) -> None:
         room = self.desk.room

@@ -202,7 +202,12 @@ class Events:
                 *room.transcript.decided(settled.tool_call_id, decided.decision, "elsewhere", decided.message)
             )
 
-    def _ended(self, link: Link, room: Room, frame: Frame, end: TurnEnd) -> None:
+    def settle_turn(self, link: Link, room: Room) -> None:
+        """A reading found everything idle: a turn whose end frame was lost has ended."""
+        for end in room.turn.settle(self._desk.now()):
+            self._ended(link, room, None, end)
+
+    def _ended(self, link: Link, room: Room, frame: Frame | None, end: TurnEnd) -> None:
         kind = _ENDS.get(end.outcome)
         terminal: dict[str, Any] = {
             "stop_reason": end.stop_reason,
@@ -212,12 +217,18 @@ class Events:
             "duration": end.duration,
             "final_text": end.final_text[:2000],
         }
+        # The inputs of a turn are not always named; but a conversation has only one turn at a time.
+        keys = end.client_message_ids or tuple(
+            key
+            for key, send in room.sends.items()
+            if send.delivery == "started" and send.outcome in ("running", "awaiting_approval")
+        )
         if kind is not None:
             run_id = end.run_ids[-1] if end.run_ids else ""
-            for key in end.client_message_ids:
+            for key in keys:
                 self._end_send(link, room, frame, key, end.outcome, run_id, terminal)
             if end.outcome in ("done", "cancelled", "failed"):
-                room.ends.append(EndNote(end.client_message_ids, end.outcome, terminal, run_id))
+                room.ends.append(EndNote(keys, end.outcome, terminal, run_id))
                 del room.ends[:-50]
         reached("turn.finished")
         title = self._desk.status.conversation_title or self._desk.status.agent_name
@@ -231,7 +242,7 @@ class Events:
         self,
         link: Link,
         room: Room,
-        frame: Frame,
+        frame: Frame | None,
         key: str,
         outcome: TurnOutcome,
         run_id: str,
@@ -244,8 +255,8 @@ class Events:
             kind=kind,
             stamp=self._desk.stamp(),
             connection_id=link.connection_id,
-            event_seq=frame.event_seq,
-            idempotency_key=frame.idempotency_key or "",
+            event_seq=frame.event_seq if frame else None,
+            idempotency_key=(frame.idempotency_key or "") if frame else "",
             run_id=run_id,
             server_life=link.life,
             payload={"stop_reason": terminal["stop_reason"]},

@@ -144,17 +144,24 @@ class Recovery:
         desk, keeper = self._desk, self._desk.config.keeper
         assert keeper is not None
         began = desk.config.hands.mono()
+        why, patience = "", desk.config.hold_wait
         while desk.link is link and desk.room is room:
-            with contextlib.suppress(KeeperTrouble):
+            try:
                 if await keeper.hold(room.place.agent_id, room.place.conversation_id):
                     room.held = True
                     desk.set_connection(held=True)
                     self._sender.poke()
                     return
-            if not room.hold_given_up and desk.config.hands.mono() - began > desk.config.hold_wait:
+            except KeeperTrouble as trouble:
+                why = f" {trouble.words}"
+                if trouble.lasting:
+                    patience = 0.0  # waiting changes nothing
+            if not room.hold_given_up and desk.config.hands.mono() - began >= patience:
                 room.hold_given_up = True
                 desk.set_connection(held=False)
-                desk.tell("No keeper holds this conversation: a turn ends when this window does.", "warning")
+                desk.tell(
+                    f"No keeper holds this conversation: a turn ends when this window does.{why}", "warning"
+                )
                 self._sender.poke()
             await asyncio.sleep(1.0)
 
@@ -202,6 +209,9 @@ class Recovery:
             await self._judge.settle(link, room, quiet=True)
         else:
             await self._history.newest(link, room)
+        if room.turn.overdue(self._desk.now()):
+            self._events.settle_turn(link, room)
+        room.unseen = 0  # this window was here
         self._tell_findings(room)
         self._publisher.flush()  # the rest is shown before the row is let go
         self._judge.forget_rested(room)

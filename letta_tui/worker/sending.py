@@ -71,7 +71,9 @@ class Sender:
         self._clear_draft(room, intent.text)
         room.notes = []  # the person has gone on
         desk.put(SubmitSettled(intent.token, True, client_message_id=key))
-        self._publisher.touch()
+        following = self._next(room) if desk.link is not None else None
+        if following is None or following.client_message_id != key:
+            self._publisher.touch()  # it waits, and is shown waiting; else the write shows it at once
         self.poke()
 
     def _clear_draft(self, room: Room, text: str) -> None:

@@ -25,6 +25,7 @@ class Watch:
         self._desk = desk
         self._connector = connector
         self.away: Callable[[Gap], None] = lambda gap: None
+        self.tick: Callable[[], None] = lambda: None  # each second
 
     async def run(self) -> None:
         before = self._read()
@@ -34,6 +35,7 @@ class Watch:
             now = self._read()
             gap = gap_between(before, now, TICK)
             before = now
+            self.tick()
             if gap is not None:
                 self._woke(gap)
                 await self._probe(PROBE / 2)

@@ -1,0 +1,206 @@
+"""What grows old between two steps, and decisions whose answer cannot be relied on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from letta_tui.conversation.reconcile import Policy
+from letta_tui.ledger.store import Ledger
+from letta_tui.ledger.values import Place
+from letta_tui.seam.intents import Decide, ResolveSend
+from letta_tui.transport.endpoint import server_key
+from letta_tui.worker.config import Hands, Target, WorkerConfig
+from tests.support.seat import Seat
+from tests.worker.fake import AGENT, FakeConnection, FakeServer
+
+
+class Clock:
+    """Clocks that can be pushed ahead; ``jump_after`` pushes them right after the next commit of a write."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def hands(self) -> Hands:
+        return Hands(
+            random=lambda: 0.0,
+            wall=lambda: time.time() + self.ahead,
+            mono=lambda: time.monotonic() + self.ahead,
+        )
+
+
+class World:
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "ours" / "ledger.sqlite3"
+        self.server = FakeServer()
+        self.clock = Clock()
+        self.seats: list[Seat] = []
+
+    async def window(self, **changes: Any) -> Seat:
+        values: dict[str, Any] = {
+            "ledger_path": self.path,
+            "endpoint": self.server.endpoint,
+            "target": Target(agent_id=AGENT, conversation_id="conv-1"),
+            "policy": Policy(settle=0.1),
+            "hands": self.clock.hands(),
+        }
+        seat = Seat.start(WorkerConfig(**{**values, **changes}), self.server.open)
+        self.seats.append(seat)
+        return await seat.ready()
+
+    def ledger(self) -> Ledger:
+        return Ledger.open(self.path, Hands().stamp)
+
+    @property
+    def place(self) -> Place:
+        return Place(server_key(self.server.endpoint), AGENT, "conv-1")
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    made = World(tmp_path)
+    yield made
+    for seat in made.seats:
+        if seat.closed is None:
+            await seat.quit()
+
+
+async def test_nothing_is_written_when_the_machine_slept_after_the_commit(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seat = await world.window()
+    begin = Ledger.begin_attempt
+
+    def slow(self: Ledger, *args: Any, **kwargs: Any) -> Any:
+        attempt = begin(self, *args, **kwargs)
+        if not world.clock.ahead:
+            world.clock.ahead = 90.0
+        return attempt
+
+    monkeypatch.setattr(Ledger, "begin_attempt", slow)
+    key = await seat.said("hello")
+    card = await seat.until(
+        lambda: seat.recovery and not seat.recovery.checking and seat.recovery.sends, what="an offer"
+    )
+    assert world.server.commands("input") == []
+    assert "resend" in [choice.action for choice in card[0].choices]
+    seat.send(ResolveSend(key, "resend"))
+    await seat.until(lambda: (row := seat.row_of(key)) and row.delivery == "delivered", what="delivered")
+    assert world.server.ran == {key: 1}
+
+
+async def test_an_offer_to_send_again_that_grew_old_is_not_taken(world: World) -> None:
+    seat = await world.window()
+    world.server.lose_acks, world.server.take_input = 1, False
+    key = await seat.said("hello")
+    await seat.until(lambda: seat.recovery and not seat.recovery.checking and seat.recovery.sends)
+    assert "resend" in [choice.action for choice in seat.recovery.sends[0].choices]
+    world.clock.ahead = 3_000.0  # the server forgets ids after an hour
+    seat.send(ResolveSend(key, "resend"))
+    await seat.until(lambda: (v := seat.view_of(key)) and v.delivery == "unknown", what="a new verdict")
+    assert len(world.server.commands("input")) == 1
+    assert "resend" not in [choice.action for choice in seat.view_of(key).choices]
+
+
+async def test_a_turn_whose_end_was_lost_ends_when_everything_is_idle(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seat = await world.window()
+    event = FakeConnection.event
+
+    def forgetful(self: FakeConnection, kind: str, **fields: Any) -> None:
+        if kind != "turn_finished" and fields.get("delta", {}).get("message_type") != "stop_reason":
+            event(self, kind, **fields)
+
+    monkeypatch.setattr(FakeConnection, "event", forgetful)
+    key = await seat.said("hello")
+    await seat.until(lambda: (row := seat.row_of(key)) and row.delivery == "delivered", what="delivered")
+    await seat.until(lambda: seat.status.activity == "idle", timeout=6, what="the end of the turn")
+
+
+def _asked(call: str = "call-1") -> dict[str, Any]:
+    return {
+        "request_id": f"perm-{call}",
+        "request": {
+            "subtype": "can_use_tool", "tool_name": "Bash", "tool_call_id": call,
+            "input": {"command": "date"}, "permission_suggestions": [], "blocked_path": None, "diffs": [],
+        },
+    }  # fmt: skip
+
+
+def _pending(server: FakeServer, monkeypatch: pytest.MonkeyPatch, *requests: dict[str, Any]) -> None:
+    device = FakeServer._device
+    monkeypatch.setattr(
+        FakeServer, "_device", lambda self: {**device(self), "pending_control_requests": list(requests)}
+    )
+
+
+async def _decided(world: World, monkeypatch: pytest.MonkeyPatch, accepted: bool) -> None:
+    """An approval is answered on the first connection; the server goes on holding it as pending."""
+
+    def answer(self: FakeServer, connection: FakeConnection, command: dict[str, Any]) -> None:
+        connection.answer(
+            command, kind="input_accepted", accepted=accepted, error="" if accepted else "Busy."
+        )
+
+    monkeypatch.setattr(FakeServer, "_input", answer)
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+async def test_a_request_that_still_waits_after_a_reconnect_can_be_answered_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, accepted: bool
+) -> None:
+    _pending(world.server, monkeypatch, _asked())
+    await _decided(world, monkeypatch, accepted)
+    seat = await world.window()
+    await seat.until(lambda: seat.approvals, what="the approval")
+    seat.send(Decide("perm-call-1", "allow"))
+    await seat.until(lambda: len(world.server.commands("input")) == 1, what="the answer")
+    if accepted:
+        world.server.cut()
+        await seat.until(lambda: len(world.server.connections) == 2, what="a new connection")
+        await seat.ready()
+        await seat.until(
+            lambda: seat.approvals and seat.approvals[0].state == "pending", what="pending again"
+        )
+        assert seat.recovery is not None
+        assert "asked again" in seat.recovery.notes[0]
+    else:
+        await seat.until(lambda: seat.approvals and seat.approvals[0].state == "refused", what="refused")
+    seat.send(Decide("perm-call-1", "deny", "not now"))
+    await seat.until(lambda: len(world.server.commands("input")) == 2, what="the second answer")
+
+
+async def test_who_denied_and_why_is_told_by_the_next_window(world: World) -> None:
+    seat = await world.window()
+    await seat.quit()
+    with world.ledger() as ledger:
+        ledger.decide(
+            world.place,
+            "perm-1",
+            tool_call_id="call-1",
+            tool_name="Bash",
+            decision="deny",
+            message="not on a Sunday",
+        )
+        ledger.approval_moved(world.place, "perm-1", "acknowledged")
+    world.server.rows = [
+        world.server.row("user_message", content="hello", otid="o1"),
+        world.server.row(
+            "approval_request_message",
+            tool_call={"name": "Bash", "tool_call_id": "call-1", "arguments": '{"command": "date"}'},
+        ),
+        world.server.row(
+            "tool_return_message", tool_call_id="call-1", status="error",
+            tool_return="Error: request to call tool denied. User reason: not on a Sunday",
+        ),
+    ]  # fmt: skip
+    again = await world.window(window_id="second")
+    tool = await again.until(
+        lambda: next((r.tool for r in again.rows if r.tool), None), what="the tool's row"
+    )
+    assert (tool.state, tool.decided_by, tool.reason) == ("denied", "you", "not on a Sunday")
