@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from letta_tui.paths import DEFAULT_PROFILE, PathsError, check_profile_name
+from letta_tui.tools.declared import Undeclared, mcp_servers, tools
+from letta_tui.tools.values import McpServer, Tool
 
 Kind = Literal["embedded", "direct", "hosted"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MODES = ("standard", "acceptEdits", "unrestricted", "strict")
 SKILL_SOURCES = ("bundled", "global", "agent", "project")
+TOOLSETS = ("auto", "default", "codex", "letta", "none")
 DEFAULT_API_BASE = "https://api.letta.com"
 DEFAULT_API_KEY_ENV = "LETTA_API_KEY"
 DEFAULT_IDLE_MINUTES = 30.0
@@ -36,7 +39,7 @@ class Key:
     """One key of a profile. ``kinds``: the kinds of endpoint it means something to."""
 
     name: str
-    type: Literal["text", "path", "command", "number", "switch", "texts", "table"]
+    type: Literal["text", "path", "command", "number", "switch", "texts", "table", "tools", "mcp"]
     words: str
     kinds: tuple[Kind, ...] = KINDS
     choices: tuple[str, ...] = ()
@@ -80,6 +83,18 @@ KEYS: tuple[Key, ...] = (
     Key("agent", "text", "agent to talk to when none is named"),
     Key("mode", "text", "permission mode of new conversations (default `standard`)", choices=MODES),
     Key("cwd", "path", "working folder of new conversations (default: the current one)"),
+    Key(
+        "skill_sources",
+        "texts",
+        "where the agent's skills come from (default: as the conversation has them)",
+        choices=SKILL_SOURCES,
+    ),
+    Key(
+        "toolset", "text", "the server's own tools (default: as the conversation has them)", choices=TOOLSETS
+    ),
+    Key("toolset_include", "texts", 'more of the server\'s tools, such as `["AskUserQuestion"]`'),
+    Key("tools", "tools", "tools of your own, one table each: see below"),
+    Key("mcp", "mcp", "MCP servers, one table each: see below"),
 )
 
 _BY_NAME = {key.name: key for key in KEYS}
@@ -112,6 +127,11 @@ class Profile:
     agent: str = ""
     mode: str = ""
     cwd: Path | None = None
+    skill_sources: tuple[str, ...] = ()
+    toolset: str = ""
+    toolset_include: tuple[str, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    mcp: tuple[McpServer, ...] = ()
 
     @property
     def where(self) -> str:
@@ -266,13 +286,25 @@ def _value(key: Key, value: Any, where: str, file: Path) -> Any:
         if not isinstance(value, bool):
             raise wrong("true or false")
         return value
+    if key.type in ("tools", "mcp"):
+        folder = file.absolute().parent
+        try:
+            return tools(value, folder) if key.type == "tools" else mcp_servers(value, folder)
+        except Undeclared as error:
+            raise ConfigError(f"{_capital(str(error))} ({where.removesuffix(' of')}, {file}).") from None
     if key.type == "table":
         if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
             raise wrong('a table of texts, such as { NAME = "value" }')
         return dict(value)
     if not isinstance(value, list) or not value or not all(isinstance(v, str) for v in value):
-        raise wrong('a list of texts, such as ["program", "argument"]')
+        raise wrong(f'a list of texts, such as ["{key.choices[0] if key.choices else "program"}", …]')
+    if key.choices and not set(value) <= set(key.choices):
+        raise wrong(f"a list of {_any_of(key.choices)}")
     return tuple(value)
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _unknown(name: str, known: Any, where: str, file: Path) -> ConfigError:

@@ -21,9 +21,12 @@ def tool(code: str, **changes: object) -> Tool:
 
 
 async def test_input_goes_in_as_json_and_stdout_is_the_result(tmp_path: Path) -> None:
-    code = "import json, os, sys; print(json.load(sys.stdin)['city'], os.getcwd(), os.environ['WHO'])"
+    code = (
+        "import json, os, sys\n"
+        "print(json.load(sys.stdin)['city'], os.path.basename(os.getcwd()), os.environ['WHO'])"
+    )
     outcome = await run(tool(code, environment={"WHO": "me"}), {"city": "Zürich"}, seconds=10, cwd=tmp_path)
-    assert (outcome.text, outcome.failed) == (f"Zürich {os.path.realpath(tmp_path)} me", False)
+    assert (outcome.text, outcome.failed) == (f"Zürich {tmp_path.name} me", False)
 
 
 async def test_a_failure_says_how_and_what_it_wrote() -> None:
