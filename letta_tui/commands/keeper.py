@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
     paths = keeper_paths(context.paths)
     try:
         if args.action == "stop":
-            return _stopped(asyncio.run(_stop_all(paths)), args.json)
+            return _stopped(*asyncio.run(_stop_all(paths)), as_json=args.json)
         return _status(*asyncio.run(_ask_all(paths)), as_json=args.json)
     except KeeperError as error:
         raise CommandError(str(error), FAILED) from None
@@ -43,16 +43,19 @@ async def _ask_all(paths: KeeperPaths) -> tuple[KeeperStatus | None, list[Keeper
     return await ask_status(paths), [status for status in others if status is not None]
 
 
-async def _stop_all(paths: KeeperPaths) -> bool:
-    stopped = [await stop_keeper(each) for each in keepers_beside(paths)]
-    return any((*stopped, await stop_keeper(paths)))
+async def _stop_all(paths: KeeperPaths) -> tuple[bool, bool]:
+    """Whether the embedded server's keeper was stopped, and any in front of a direct server."""
+    beside = [await stop_keeper(each) for each in keepers_beside(paths)]
+    return await stop_keeper(paths), any(beside)
 
 
-def _stopped(was_running: bool, as_json: bool) -> int:
+def _stopped(own: bool, beside: bool, *, as_json: bool) -> int:
     if as_json:
-        show_json({"stopped": was_running})
+        show_json({"stopped": own or beside})
+    elif own:
+        print("The keeper and its server have ended.")
     else:
-        print("The keeper and its server have ended." if was_running else "No keeper was running.")
+        print("The keeper has ended; its server goes on." if beside else "No keeper was running.")
     return OK
 
 

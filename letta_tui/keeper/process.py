@@ -20,7 +20,8 @@ from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.keeper.server import EmbeddedServer, ServerTrouble, end_server
 from letta_tui.keeper.watch import Place, Watch
 from letta_tui.protocol import Frame
-from letta_tui.transport import Endpoint, TransportError, direct, embedded
+from letta_tui.transport.connection import TransportError
+from letta_tui.transport.endpoint import Endpoint, direct, embedded
 
 _ADOPT_SECONDS = 5.0
 _LINGER_SECONDS = 15.0  # after handing over: the next keeper has to be subscribed before this one is not
