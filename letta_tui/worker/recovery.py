@@ -202,7 +202,11 @@ class Recovery:
         """A turn is over: its rows are read from history, and what they prove is recorded."""
         self._judge.refresh(room)
         if any(
-            send.delivery not in AT_REST or send.outcome in ("none", "running")
+            send.delivery not in AT_REST
+            or send.outcome in ("none", "running")
+            # Written on an earlier connection, and its turn ended on this one: a server that had
+            # crashed may have run it again, which only its second row in history tells.
+            or (send.attempts and send.attempts[-1].connection_id != link.connection_id)
             for send in room.sends.values()
         ):
             await self._judge.settle(link, room, quiet=True)
