@@ -110,10 +110,18 @@ async def test_a_relaunch_goes_on_in_the_same_conversation(way: Way) -> None:
         await again.quit()
 
 
-KILLS = ("send.after_attempt", "send.after_write", "send.after_accept")
+# A sample: the whole matrix is walked over the direct way, in test_kill_matrix.py.
+KILLS = (
+    ("embedded", "send.after_write"),
+    ("token", "send.after_accept"),
+    ("tls", "send.after_attempt"),
+    ("relay", "send.after_attempt"),
+    ("relay", "send.after_write"),
+    ("relay", "send.after_accept"),
+)
 
 
-@pytest.mark.parametrize("point", KILLS)
+@pytest.mark.parametrize(("way", "point"), KILLS, indirect=["way"])
 async def test_a_kill_loses_and_doubles_nothing(way: Way, tmp_path: Path, point: str) -> None:
     mark = f"{way.name}-{point}-{os.getpid()}"
     conversation = await way.server.conversation()
@@ -124,7 +132,7 @@ async def test_a_kill_loses_and_doubles_nothing(way: Way, tmp_path: Path, point:
             recover_approvals=False,
             force_device_status=True,
         )
-        await killed_at(way, point, conversation, [["say", f"{mark} [[say done {mark}]]"], ["rest"]])
+        await killed_at(way, point, conversation, [["say", f"{mark} [[say done {mark}]]"], ["words"]])
         await come_back(way, conversation, mark)
     with Ledger.open(tmp_path / "ours" / "ledger.sqlite3", Hands().stamp) as ledger:
         sends = ledger.sends()
