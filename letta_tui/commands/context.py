@@ -7,13 +7,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from letta_tui import config as configuration
 from letta_tui.commands.errors import FAILED, USAGE, CommandError
 from letta_tui.config import Config, ConfigError, Profile
 from letta_tui.ledger.errors import LedgerError
-from letta_tui.ledger.store import Ledger
 from letta_tui.paths import Paths, PathsError, check_profile_name, resolve
+
+if TYPE_CHECKING:
+    from letta_tui.ledger.store import Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ def open_ledger(paths: Paths) -> Iterator[Ledger | None]:
     if not paths.ledger.exists():
         yield None
         return
+    from letta_tui.ledger.store import Ledger
     from letta_tui.worker.config import Hands
 
     try:

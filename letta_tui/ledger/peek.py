@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from letta_tui.ledger.schema import APPLICATION_ID, VERSION
-
 
 @dataclass(frozen=True, slots=True)
 class LastUsed:
@@ -70,6 +68,8 @@ def last_used(path: Path, agent_id: str = "", conversation_id: str = "") -> Last
 
 def examine(path: Path) -> Health:
     """Read the whole file and judge it; for ``doctor``."""
+    from letta_tui.ledger.schema import APPLICATION_ID, VERSION
+
     try:
         size = path.stat().st_size
         with _read_only(path) as connection:

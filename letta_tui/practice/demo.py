@@ -14,15 +14,17 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from letta_tui.keeper.client import KeeperError, KeeperHandle, KeeperOptions, KeeperPaths, ensure_keeper
-from letta_tui.keeper.files import read_state, write_private
-from letta_tui.keeper.options import DEFAULT_IDLE_SECONDS
+from letta_tui.keeper.errors import KeeperError
+from letta_tui.keeper.options import DEFAULT_IDLE_SECONDS, KeeperOptions, KeeperPaths
 from letta_tui.paths import Paths
-from letta_tui.practice.model import MODEL_NAME
-from letta_tui.protocol import commands
-from letta_tui.transport import Client, TransportError, embedded, open_connection
+from letta_tui.practice.names import MODEL_NAME
+
+if TYPE_CHECKING:
+    from letta_tui.keeper.client import KeeperHandle
+
+# The window is drawn while the server is furnished, so what only that needs is loaded by it.
 
 MODEL_HANDLE = f"openai-compatible/{MODEL_NAME}"
 AGENT_NAME = "Practice"
@@ -42,6 +44,12 @@ class DemoSetup:
     model_url: str
     memory: Path  # a file that remembers port and agent
 
+    @property
+    def agent_id(self) -> str | None:
+        """The practice agent of last time."""
+        known = _remembered(self.memory).get("agent_id")
+        return known if isinstance(known, str) else None
+
 
 def prepare(paths: Paths, idle_seconds: float = DEFAULT_IDLE_SECONDS) -> DemoSetup:
     """Make the folders and choose a port. ``PathsError`` or ``KeeperError`` say in a sentence what failed.
@@ -60,7 +68,8 @@ def prepare(paths: Paths, idle_seconds: float = DEFAULT_IDLE_SECONDS) -> DemoSet
         if not readme.exists():
             readme.write_text(_WELCOME)
         port = _port(keeper, _remembered(memory))
-        _remember(memory, port=port)
+        if _remembered(memory).get("port") != port:
+            _remember(memory, port=port)
     except OSError as error:
         raise KeeperError(f"The demo cannot use {root}: {error.strerror or error}.", lasting=True) from None
     model = (
@@ -92,6 +101,9 @@ async def furnish(setup: DemoSetup) -> str:
 
     Raises ``KeeperError`` with one sentence.
     """
+    from letta_tui.keeper.client import ensure_keeper
+    from letta_tui.transport import TransportError
+
     handle = await ensure_keeper(setup.paths, setup.options)
     try:
         return await _furnish(setup, handle)
@@ -102,6 +114,9 @@ async def furnish(setup: DemoSetup) -> str:
 
 
 async def _furnish(setup: DemoSetup, handle: KeeperHandle) -> str:
+    from letta_tui.protocol import commands
+    from letta_tui.transport import Client, embedded, open_connection
+
     where = await handle.endpoint()
     endpoint = embedded(where.url, identity="demo", token_file=where.token_file)
     client = Client(await open_connection(endpoint))
@@ -110,8 +125,8 @@ async def _furnish(setup: DemoSetup, handle: KeeperHandle) -> str:
         if _base_url(providers) != setup.model_url:
             fields = {"baseUrl": setup.model_url, "apiKey": "practice"}
             await client.ask(commands.connect_provider(_PROVIDER, fields))
-        known = _remembered(setup.memory).get("agent_id")
-        if isinstance(known, str):
+        known = setup.agent_id
+        if known is not None:
             found = await client.request(commands.agent_retrieve(known))
             if found.answer is not None and found.answer.success:
                 return known
@@ -142,10 +157,12 @@ def _port(keeper: KeeperPaths, memory: Mapping[str, Any]) -> int:
     """
     port = memory.get("port")
     if isinstance(port, int):
+        if _free(port):
+            return port
+        from letta_tui.keeper.files import read_state
+
         saved = read_state(keeper.state_file).server
         if saved is not None and any(companion.alive() for companion in saved.companions):
-            return port
-        if _free(port):
             return port
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -171,4 +188,6 @@ def _remembered(memory: Path) -> dict[str, Any]:
 
 
 def _remember(memory: Path, **values: object) -> None:
+    from letta_tui.keeper.files import write_private
+
     write_private(memory, json.dumps({**_remembered(memory), **values}))

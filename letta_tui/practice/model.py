@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from letta_tui.practice import speech, texts
+from letta_tui.practice.names import MODEL_NAME, OWNER
 from letta_tui.practice.script import Step
 
-MODEL_NAME = "practice"
-OWNER = "letta-tui-practice"
 _LIMIT = 1 << 26  # bytes of one request; a long conversation with tools is a few MiB
 
 

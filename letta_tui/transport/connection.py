@@ -6,9 +6,10 @@ A person reads every sentence in here, so each names what happened and, where th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from letta_tui.protocol import Frame
+if TYPE_CHECKING:
+    from letta_tui.protocol import Frame
 
 RefusedKind = Literal[
     "bad_url",

@@ -1,0 +1,6 @@
+"""How the practice model calls itself."""
+
+from __future__ import annotations
+
+MODEL_NAME = "practice"
+OWNER = "letta-tui-practice"
