@@ -176,7 +176,7 @@ class Tool:
         behavior, who, reason = self.decision or ("", "", "")
         if self.state == "closed":
             who, reason = "", self.result if self.failed else ""
-        elif behavior == "deny" and not reason:
+        elif behavior == "deny" and not reason and who != "you":
             reason = self.result
         return ToolView(
             call_id=self.call_id,

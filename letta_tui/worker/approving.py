@@ -13,7 +13,9 @@ from letta_tui.worker.desk import Desk
 from letta_tui.worker.publishing import Publisher
 from letta_tui.worker.room import Room
 
-DEFAULT_REASON = "The person said no."
+# The server hands a denial's words to the model as the call's bare result, so they have to say what they are.
+DENIED = "The person denied this call and gave no reason."
+DENIED_BECAUSE = "The person denied this call. Reason: {reason}"
 ANSWER_SECONDS = 30.0
 
 
@@ -61,9 +63,8 @@ class Decider:
                 request_id=input_id,
             )
         else:
-            command = commands.deny(
-                room.runtime, intent.request_id, intent.message or DEFAULT_REASON, request_id=input_id
-            )
+            words = DENIED_BECAUSE.format(reason=intent.message) if intent.message else DENIED
+            command = commands.deny(room.runtime, intent.request_id, words, request_id=input_id)
 
         def written() -> None:
             self._moved(room, intent.request_id, "written", input_id, link.connection_id)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from letta_tui.practice import speech, texts
 from letta_tui.practice.script import Step, parse, script_in, unescape
+from letta_tui.worker.approving import DENIED, DENIED_BECAUSE
 
 
 def user(text: str) -> dict[str, Any]:
@@ -87,6 +88,13 @@ def test_the_denials_reason_is_repeated() -> None:
     )
     (step,) = speech.answer(ask)
     assert "too early" in step.text
+
+
+def test_the_words_this_program_denies_with_are_understood() -> None:
+    for words in (DENIED, DENIED_BECAUSE.format(reason="too early")):
+        (step,) = speech.answer(speech.Ask("run a command", 1, (("Bash", words),)))
+        assert "It ran" not in step.text
+        assert ("too early" in step.text) == ("too early" in words)
 
 
 def test_a_result_that_only_mentions_denial_is_none() -> None:

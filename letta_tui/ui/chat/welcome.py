@@ -86,7 +86,7 @@ class FindBar(Horizontal):
             self.backwards = backwards
 
     def compose(self) -> ComposeResult:
-        yield Static("Find", markup=False)
+        yield Static("Find ", markup=False)
         yield Input(id="find", compact=True, select_on_focus=True)
         yield Static("Enter older · ↓ newer · Esc closes", markup=False, id="find-words")
 
