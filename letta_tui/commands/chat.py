@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -22,6 +23,8 @@ from letta_tui.worker.config import WorkerConfig
 
 if TYPE_CHECKING:
     from textual.app import App
+
+    from letta_tui.worker.worker import Worker
 
 _LEAVE_SECONDS = 5.0
 
@@ -49,6 +52,7 @@ def need_terminal() -> None:
 
 def show(config: WorkerConfig, paths: Paths, hints: Sequence[str] = ()) -> int:
     """Start the worker, draw until the person leaves, and return the exit code."""
+    gc.disable()  # a sixth of the time to the first picture
     from letta_tui.worker.worker import Worker
 
     log_to(paths.log)
@@ -62,9 +66,7 @@ def show(config: WorkerConfig, paths: Paths, hints: Sequence[str] = ()) -> int:
             hints=tuple(hints),
             log_path=paths.log,
             version=__version__,
-            # Not before: two threads that import and compute share one interpreter, and the one that
-            # draws would wait. What is typed meanwhile waits in the worker's inbox.
-            on_shown=worker.start,
+            on_shown=lambda: _drawn(worker),
         ),
     )
     ended_by: list[int] = []
@@ -84,6 +86,17 @@ def show(config: WorkerConfig, paths: Paths, hints: Sequence[str] = ()) -> int:
     finally:
         worker.stop()
     return 128 + ended_by[0] if ended_by else app.return_code or 0
+
+
+def _drawn(worker: Worker) -> None:
+    """After the first picture.
+
+    The worker starts no earlier: two threads that load and compute share one interpreter, and the one that
+    draws would wait. What is typed meanwhile waits in the worker's inbox.
+    """
+    gc.freeze()  # modules and widgets stay; looking through them again and again would make keys wait
+    gc.enable()
+    worker.start()
 
 
 def _leave(app: App[int], code: int) -> None:

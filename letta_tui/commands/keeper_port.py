@@ -71,7 +71,9 @@ class KeeperAdapter:
         await self._with(lambda handle: handle.restart_server())
 
     async def ends_since(self, agent_id: str, conversation_id: str, since: float) -> Sequence[EndNote]:
-        ends = await self._with(lambda handle: handle.ends_since(since, agent_id, conversation_id))
+        ends = await self._with(
+            lambda handle: handle.ends_since(since, agent_id or None, conversation_id or None)
+        )
         return tuple(note_of(end) for end in ends)
 
     async def _with(self, ask: Callable[[KeeperHandle], Awaitable[T]]) -> T:
@@ -138,4 +140,7 @@ def note_of(end: End) -> EndNote:
         outcome=outcome,
         words=end.words,
         what="end" if end.kind == "turn" else end.kind,
+        tools=end.tools,
+        denied=end.denied,
+        seconds=end.seconds,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import gc
 import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -41,6 +42,7 @@ def _command(module: str) -> Callable[[argparse.Namespace], int]:
         found: Callable[[argparse.Namespace], int] = importlib.import_module(
             f"letta_tui.commands.{module}"
         ).run
+        gc.enable()
         return found(args)
 
     return run

@@ -12,10 +12,11 @@ from letta_tui.transport.endpoint import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class EndNote:
-    """The end of a turn that a keeper saw.
+    """Something a keeper saw. ``when`` is wall clock seconds.
 
-    ``when`` is wall clock seconds. ``words`` is one short sentence. ``what`` is the kind of thing that
-    happened: a turn that ended, an approval that waits, a tool that ran or an error.
+    ``what``: "end" (a turn ended with ``outcome`` after ``seconds``; ``words`` is the error, if any; ``tools``
+    ran, ``denied`` did not), "approval" (``tools`` wait for a person), "server" (the server ended or was
+    restarted, in ``words``), "left" (the last window that showed the conversation went), "error".
     """
 
     when: float
@@ -24,6 +25,9 @@ class EndNote:
     outcome: TurnOutcome
     words: str
     what: str = "end"
+    tools: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
+    seconds: float | None = None
 
 
 class KeeperTrouble(Exception):
@@ -67,5 +71,5 @@ class KeeperPort(Protocol):
         ...
 
     async def ends_since(self, agent_id: str, conversation_id: str, since: float) -> Sequence[EndNote]:
-        """What happened in the conversation after ``since`` (wall clock seconds), oldest first."""
+        """What happened after ``since`` (wall clock seconds), oldest first; both ids empty: everywhere."""
         ...
