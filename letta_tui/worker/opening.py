@@ -13,13 +13,13 @@ from letta_tui.seam.state import Action, QuestionView
 from letta_tui.seam.updates import DraftLoaded, NeedsSetup
 from letta_tui.transport.endpoint import server_key
 from letta_tui.worker import windows
-from letta_tui.worker.cache import with_the_ledgers_word
+from letta_tui.worker.cache import MOST_ROWS, with_the_ledgers_word
 from letta_tui.worker.config import Target
 from letta_tui.worker.crashpoints import reached
 from letta_tui.worker.desk import AskFailed, Desk, Link, ask
 from letta_tui.worker.events import Events
 from letta_tui.worker.picking import CreateIt, OpenIt, Pick, PickAgent, Stored, pick, resume_mode
-from letta_tui.worker.publishing import Publisher
+from letta_tui.worker.publishing import Publisher, state_of
 from letta_tui.worker.room import Room
 
 log = logging.getLogger(__name__)
@@ -238,8 +238,14 @@ class Opener:
         self._publisher.forget()
         cached = desk.cache.load(place) if relaunched else None
         if cached is not None:
-            rows = with_the_ledgers_word(cached[0], desk.ledger.sends(place, limit=200))
-            desk.put(*room.transcript.restore(rows, cached[1]))
+            sends = desk.ledger.sends(place, limit=MOST_ROWS)
+            rows = with_the_ledgers_word(cached[0], sends)
+            room.transcript.restore(rows, cached[1])
+            shown = {row.client_message_id for row in rows}
+            for send in sends:
+                if send.client_message_id in shown:
+                    room.transcript.put_send(state_of(send))
+            desk.put(room.transcript.snapshot())
         else:
             desk.put(room.transcript.snapshot())
         self._load_draft(place)

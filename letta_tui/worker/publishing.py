@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from letta_tui.conversation.places import SendState
 from letta_tui.conversation.reconcile import Held, held
@@ -69,7 +70,7 @@ class Publisher:
         self._put_recovery(room, views)
         turn = room.turn
         desk.set_status(
-            activity=turn.activity,
+            activity="approval" if room.asks else turn.activity,
             activity_words=turn.activity_words,
             turn_started=turn.started,
             tokens=turn.tokens if turn.tokens is not None else desk.status.tokens,
@@ -135,24 +136,15 @@ class Publisher:
                 note = _HELD_WORDS[item.why] if item is not None else ""
                 if not note:
                     note = _why_prepared(room)
-            states[key] = SendState(
-                client_message_id=key,
-                text=send.text,
-                delivery=send.delivery,
-                outcome=send.outcome,
-                when=send.created.wall,
-                otid=send.otid,
-                behind=key in room.behind,
-                held=held_here,
-                note=note,
-            )
+            states[key] = replace(state_of(send), behind=key in room.behind, held=held_here, note=note)
         return states
 
     def _put_approvals(self, room: Room) -> None:
-        pending = room.approvals.pending
+        servers = (view for view in room.approvals.pending if view.request_id not in room.auto)
+        pending = (*servers, *room.asks)
         if pending != self._approvals:
             self._approvals = pending
-            self._desk.put(*room.transcript.awaiting(room.approvals.tool_call_ids))
+            self._desk.put(*room.transcript.awaiting([view.tool_call_id for view in pending]))
             self._desk.put(ApprovalsChanged(pending))
 
     def _put_recovery(self, room: Room, views: Sequence[SendView]) -> None:
@@ -166,6 +158,18 @@ class Publisher:
         self._desk.set_recovery(
             recovery_view(told, checking=checking, relaunched=room.relaunched, notes=tuple(room.notes))
         )
+
+
+def state_of(send: Send) -> SendState:
+    """A ledger row as the reducers want it."""
+    return SendState(
+        client_message_id=send.client_message_id,
+        text=send.text,
+        delivery=send.delivery,
+        outcome=send.outcome,
+        when=send.created.wall,
+        otid=send.otid,
+    )
 
 
 def _why_prepared(room: Room) -> str:
