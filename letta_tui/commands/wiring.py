@@ -19,7 +19,7 @@ from letta_tui.config import DEFAULT_API_KEY_ENV, Profile, repository_of
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.keeper.program import NoProgram, find_letta
 from letta_tui.ledger.peek import last_used
-from letta_tui.paths import Paths
+from letta_tui.paths import DEMO_PROFILE, Paths
 from letta_tui.transport.connection import Refused
 from letta_tui.transport.endpoint import Endpoint, direct, hosted, server_key
 from letta_tui.worker.config import HostedOptions, Mode, Target, WorkerConfig
@@ -67,11 +67,24 @@ def keeper_for(endpoint: Endpoint | None, context: Context) -> KeeperAdapter | N
     """
     paths, name = keeper_paths(context.paths), context.profile.name
     if endpoint is None:
-        return KeeperAdapter(paths, keeper_options(context.profile), name)
+        return KeeperAdapter(paths, options_for(context), name)
     if endpoint.kind != "direct":
         return None
     options = watching_options(endpoint, context.profile.idle_minutes * 60)
     return KeeperAdapter(beside(paths, endpoint), options, name, server=endpoint)
+
+
+def options_for(context: Context) -> KeeperOptions:
+    """How the embedded server of the profile is run; the demo's has folders and a model of its own."""
+    if context.profile.name == DEMO_PROFILE and DEMO_PROFILE not in context.config.profiles:
+        from letta_tui.keeper.client import KeeperError
+        from letta_tui.practice.demo import prepare
+
+        try:
+            return prepare(context.paths).options
+        except KeeperError as error:
+            raise CommandError(str(error)) from None
+    return keeper_options(context.profile)
 
 
 def watching_options(endpoint: Endpoint, idle_seconds: float = 0) -> KeeperOptions:
@@ -193,7 +206,7 @@ def _from_keyring(entry: str) -> str:
 
 def need_letta(context: Context) -> None:
     """Say at once that there is no server to start, unless one is running already."""
-    need_program(keeper_options(context.profile), keeper_paths(context.paths))
+    need_program(options_for(context), keeper_paths(context.paths))
 
 
 def need_program(options: KeeperOptions, paths: KeeperPaths) -> None:

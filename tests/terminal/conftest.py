@@ -58,7 +58,7 @@ class Demo:
         terminal = self.open(*arguments, size=size)
         try:
             terminal.wait(READY, timeout=60)
-            terminal.wait("Message Practice")
+            terminal.wait("F1 help")
         except BaseException:
             terminal.__exit__()
             raise
