@@ -58,6 +58,20 @@ async def test_it_follows_until_the_person_scrolls_up_and_says_what_came_below()
         assert "message 54" in screen(view)[-2]
 
 
+@pytest.mark.parametrize("grown", [0, 1, 8])
+async def test_it_follows_although_the_room_changes_before_new_text_is_painted(grown: int) -> None:
+    app = Gallery(fill((*numbered(50), Row("live", "assistant", "begin", live=True))))
+    async with app.run_test(size=(60, 20)) as pilot:
+        view = app.view
+        await settle(pilot)
+        for height in (9, 20, 12, 16, 6, 20):
+            view.apply(TextAppended("live", "\n\nmore\n\nof it" * grown))
+            view.styles.height = height
+            await settle(pilot, lambda height=height: view.size.height == height)
+            assert view.following
+            assert any("begin" in line or "of it" in line for line in screen(view)[-2:])
+
+
 async def test_older_rows_are_asked_for_once_and_move_nothing() -> None:
     app = Gallery(fill(numbered(40, 100), more_above=True))
     async with app.run_test(size=(60, 20)) as pilot:

@@ -310,6 +310,15 @@ class TranscriptView(ScrollView, can_focus=True):
         self.scroll_y = y
         return before != self._anchor
 
+    def _scroll_update(self, virtual_size: Size) -> None:
+        # Textual fits the position into a new size here. That is nobody's scrolling: where it stands
+        # (or that it follows) is decided when the frame is composed for that size.
+        self._moving = True
+        try:
+            super()._scroll_update(virtual_size)
+        finally:
+            self._moving = False
+
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         if self._moving or not len(self._entries) or not self._frame or round(old_value) == round(new_value):
