@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from letta_tui.conversation.places import SendState
 from letta_tui.conversation.reconcile import Held, held
-from letta_tui.conversation.words import SendFacts, recovery_view, send_view
+from letta_tui.conversation.words import SendFacts, busy_note, recovery_view, send_view
 from letta_tui.ledger.transitions import AT_REST, IN_FLIGHT
 from letta_tui.ledger.values import Send
 from letta_tui.seam.state import ApprovalView, QueueItemView, SendView
@@ -86,6 +86,18 @@ class Publisher:
         found = held(considered, queue_length=len(room.queue.client_message_ids))
         return {item.client_message_id: item for item in found}
 
+    def may_write(self, room: Room) -> bool:
+        """Whether a message may go to the server now, as far as connection and conversation are concerned."""
+        desk = self._desk
+        safe = desk.config.keeper is None or room.held or room.hold_given_up
+        return desk.link is not None and room.ready and not room.blocked and safe
+
+    def _goes_now(self, room: Room, send: Send, waiting: dict[str, Held]) -> bool:
+        """Prepared, and about to be written: shown as being sent, so that it does not flicker as waiting."""
+        key = send.client_message_id
+        released = send.delivery == "prepared" and key in room.released
+        return released and key not in waiting and self.may_write(room)
+
     def view_of(self, room: Room, send: Send, waiting: dict[str, Held]) -> SendView:
         key = send.client_message_id
         verdict = room.verdicts.get(key)
@@ -104,7 +116,7 @@ class Publisher:
             SendFacts(
                 client_message_id=key,
                 text=send.text,
-                delivery=send.delivery,
+                delivery="unconfirmed" if self._goes_now(room, send, waiting) else send.delivery,
                 outcome=send.outcome,
                 when=send.created.wall,
                 offers=tuple(offer.action for offer in offers),
@@ -125,10 +137,12 @@ class Publisher:
     def _open(send: Send) -> bool:
         return send.delivery not in AT_REST or "history_twice" in send.last
 
-    @staticmethod
-    def _states(room: Room, waiting: dict[str, Held]) -> dict[str, SendState]:
+    def _states(self, room: Room, waiting: dict[str, Held]) -> dict[str, SendState]:
         states: dict[str, SendState] = {}
         for key, send in room.sends.items():
+            if self._goes_now(room, send, waiting):
+                states[key] = replace(state_of(send), delivery="unconfirmed", behind=room.turn.active)
+                continue
             held_here = send.delivery == "prepared"
             note = ""
             if held_here:
@@ -152,6 +166,9 @@ class Publisher:
         told = [
             view for view in views if view.choices or (checking and view.client_message_id in room.checking)
         ]
+        if room.settled_once and not room.approvals.pending:
+            decided = busy_note(approval=True)
+            room.notes = [note for note in room.notes if note != decided]
         if room.settled_once and not told and not room.notes:
             self._desk.set_recovery(None)
             return

@@ -71,9 +71,7 @@ class Sender:
         self._clear_draft(room, intent.text)
         room.notes = []  # the person has gone on
         desk.put(SubmitSettled(intent.token, True, client_message_id=key))
-        following = self._next(room) if desk.link is not None else None
-        if following is None or following.client_message_id != key:
-            self._publisher.touch()  # it waits, and is shown waiting; else the write shows it at once
+        self._publisher.touch()
         self.poke()
 
     def _clear_draft(self, room: Room, text: str) -> None:
@@ -104,9 +102,7 @@ class Sender:
             await self._write(link, room, send)
 
     def _next(self, room: Room) -> Send | None:
-        if not room.ready or room.blocked:
-            return None
-        if self._desk.config.keeper is not None and not (room.held or room.hold_given_up):
+        if not self._publisher.may_write(room):
             return None
         waiting = self._publisher.waiting(room)
         for key, send in room.sends.items():
