@@ -1,0 +1,332 @@
+"""``python -m tests.killmatrix --runs N --seed S``: SIGKILL at named steps.
+
+A run picks a step (``letta_tui.worker.crashpoints``), what the conversation is doing at that moment (idle,
+busy, queued, approval pending) and who dies with the client there: nobody, the keeper, the server, or both.
+Then the same command is run again until it reports an end, as a script would do it. Checked against the
+server's own history, the practice model's log and the ledger:
+
+* the message is in history at most once and ran at most once, unless the server ran it again by itself
+  after its own crash, which the ledger must then say;
+* exit code 0 means that it is in history with its reply; nothing that was submitted has vanished from the
+  ledger; it is in the conversation that was asked for;
+* an allowed tool ran exactly once;
+* the conversation is usable afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from letta_tui.keeper.client import KeeperError, stop_keeper
+from letta_tui.paths import resolve
+from letta_tui.practice.demo import DemoSetup, furnish, prepare
+from letta_tui.worker.crashpoints import POINTS, VARIABLE
+from tests.support.server import PlainSocket
+
+STATES = ("idle", "busy", "queued", "approval")
+VICTIMS = ("view", "view and keeper", "view and server", "all three")
+STEPS = tuple(p for p in POINTS if p.split(".")[0] in ("submit", "send", "turn", "conversation", "reconcile"))
+QUEUE_STEPS = ("queue.seen", "queue.dequeued")
+APPROVAL_STEPS = tuple(p for p in POINTS if p.startswith("approval."))
+AGAIN = 6  # times the command is repeated before its not ending is a violation
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    step: str
+    state: str
+    victims: str
+
+    def __str__(self) -> str:
+        return f"{self.step} / {self.state} / {self.victims}"
+
+
+@dataclass
+class Outcome:
+    case: Case
+    died: bool = False  # the step was reached
+    code: int = -1
+    reran: bool = False
+    violations: list[str] = field(default_factory=list)
+
+
+def cases(seed: int, count: int) -> list[Case]:
+    """``count`` cases in an order that the seed decides; every combination once before any comes twice."""
+    every = [Case(step, state, who) for step in STEPS for state in STATES for who in VICTIMS]
+    every += [Case(step, state, who) for step in QUEUE_STEPS for state in STATES[1:] for who in VICTIMS]
+    every += [Case(step, "approval", who) for step in APPROVAL_STEPS for who in VICTIMS]
+    rng = random.Random(seed)
+    chosen: list[Case] = []
+    while len(chosen) < count:
+        rng.shuffle(every)
+        chosen += every
+    return chosen[:count]
+
+
+class Field:
+    """A demo server to be shot at."""
+
+    def __init__(self, folder: Path) -> None:
+        os.environ["LETTA_TUI_DATA_DIR"] = str(folder)
+        self.paths = resolve("demo")
+        self.setup: DemoSetup = prepare(self.paths)
+        self.agent = asyncio.run(furnish(self.setup))
+
+    def close(self) -> None:
+        asyncio.run(stop_keeper(self.setup.paths))
+
+    # --- commands of ours, each a process of its own ---
+
+    def start(self, *arguments: str, crash: str = "") -> subprocess.Popen[str]:
+        env = {**os.environ, VARIABLE: crash}
+        argv = [sys.executable, "-m", *arguments]
+        return subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def send(self, message_id: str, conversation: str, text: str, crash: str = "") -> subprocess.Popen[str]:
+        return self.start(
+            "letta_tui", "--profile", "demo", "send", "--agent", self.agent, "--conversation", conversation,
+            "--id", message_id, "--json", "--timeout", "30", text, crash=crash,
+        )  # fmt: skip
+
+    def decide(self, conversation: str, crash: str = "") -> subprocess.Popen[str]:
+        return self.start("tests.support.decider", self.agent, conversation, crash=crash)
+
+    def ours(self, *arguments: str) -> Any:
+        process = self.start("letta_tui", "--profile", "demo", *arguments)
+        return json.loads(process.communicate(timeout=60)[0])
+
+    # --- the server's side ---
+
+    async def socket(self) -> PlainSocket:
+        status = await asyncio.to_thread(self.ours, "keeper", "status", "--json")
+        token = self.setup.paths.token.read_text().strip()
+        return PlainSocket(status["server_url"], token)
+
+    async def conversation(self) -> str:
+        async with await self.socket() as socket:
+            answer = await socket.ask("conversation_create", body={"agent_id": self.agent})
+        return str(answer["conversation"]["id"])
+
+    async def history(self, conversation: str) -> list[dict[str, Any]]:
+        async with await self.socket() as socket:
+            query = {"agent_id": self.agent, "limit": 200}
+            answer = await socket.ask("conversation_messages_list", conversation_id=conversation, query=query)
+        rows: list[dict[str, Any]] = answer["messages"]
+        return rows[::-1]
+
+    def runs(self, mark: str) -> int:
+        log = self.paths.data / "demo" / "model.jsonl"
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        return sum(1 for x in lines if x["event"] == "request" and x["reply"] == 0 and mark in x["user"])
+
+    def kill(self, victims: str) -> None:
+        """Whoever dies beside the view."""
+        if victims == "view":
+            return
+        status = self.ours("keeper", "status", "--json")
+        pids = {
+            "view and keeper": [status.get("pid")],
+            "view and server": [status.get("server_pid")],
+            "all three": [status.get("pid"), status.get("server_pid")],
+        }[victims]
+        for pid in pids:
+            if pid:
+                os.kill(pid, signal.SIGKILL)
+
+    def revive(self) -> None:
+        """Keeper, server and model, started again if they died, as the next window would."""
+        for _ in range(20):
+            try:
+                asyncio.run(furnish(self.setup))
+            except KeeperError as error:
+                # A keeper needs a moment to notice that its server was killed.
+                last = error
+                time.sleep(0.5)
+            else:
+                return
+        raise last
+
+
+def play(ground: Field, case: Case, mark: str) -> Outcome:
+    """One run of the matrix."""
+    outcome = Outcome(case)
+    ground.revive()
+    conversation = asyncio.run(ground.conversation())
+    beside = occupy(ground, case, conversation, mark)
+    if case.step in APPROVAL_STEPS:
+        shoot_at_decision(ground, case, conversation, mark, outcome)
+        return outcome
+    message_id, text = f"shot-{mark}", f"{mark} [[say answer-{mark}]]"
+    process = ground.send(message_id, conversation, text, crash=case.step)
+    if case.state == "approval":
+        # It waits behind the approval; what comes after needs an answer to that one.
+        try:
+            process.wait(12)
+        except subprocess.TimeoutExpired:
+            finish(ground.decide(conversation))
+    finish(process)
+    outcome.died = process.returncode == -signal.SIGKILL
+    ground.kill(case.victims)
+    ground.revive()
+    data: dict[str, Any] = {}
+    for _ in range(AGAIN):
+        out, _err = finish(ground.send(message_id, conversation, text))
+        data = json.loads(out) if out.strip() else {}
+        outcome.code = data.get("exit_code", -1)
+        if outcome.code == 4:
+            finish(ground.decide(conversation))
+        elif outcome.code != 5 or data.get("delivery") in ("unknown", "vanished"):
+            break
+    for other in beside:
+        finish(other)
+    check(ground, outcome, conversation, message_id, mark, data)
+    return outcome
+
+
+def occupy(ground: Field, case: Case, conversation: str, mark: str) -> list[subprocess.Popen[str]]:
+    """Bring the conversation into the state the case asks for."""
+    if case.state == "idle":
+        return []
+    if case.state == "approval":
+        file = ground.setup.scratch / mark
+        finish(ground.send(f"tool-{mark}", conversation, f"[[run echo x >> {file.name}]]"))
+        return []
+    first = ground.send(f"busy-{mark}", conversation, "[[words 50 rate=10]]")
+    asyncio.run(until_busy(ground, conversation))
+    if case.state == "busy":
+        return [first]
+    return [first, ground.send(f"next-{mark}", conversation, "[[say next]]")]
+
+
+async def until_busy(ground: Field, conversation: str) -> None:
+    async with await ground.socket() as socket:
+        await socket.join(ground.agent, conversation)
+        await socket.wait(
+            lambda f: (
+                f.get("type") == "update_loop_status"
+                and f["loop_status"]["status"] != "WAITING_ON_INPUT"
+                and (f.get("runtime") or {}).get("conversation_id") == conversation
+            )
+        )
+
+
+def shoot_at_decision(ground: Field, case: Case, conversation: str, mark: str, outcome: Outcome) -> None:
+    process = ground.decide(conversation, crash=case.step)
+    finish(process)
+    outcome.died = process.returncode == -signal.SIGKILL
+    ground.kill(case.victims)
+    ground.revive()
+    for _ in range(AGAIN):
+        process = ground.decide(conversation)
+        finish(process)
+        outcome.code = process.returncode
+        if outcome.code == 0:
+            break
+    file = ground.setup.scratch / mark
+    lines = file.read_text().count("x\n") if file.exists() else 0
+    if lines > 1:
+        outcome.violations.append(f"the tool ran {lines} times")
+    if outcome.code != 0:
+        outcome.violations.append("the approval could not be settled")
+    usable(ground, outcome, conversation, mark)
+
+
+def check(
+    ground: Field, outcome: Outcome, conversation: str, message_id: str, mark: str, data: dict[str, Any]
+) -> None:
+    wrong = outcome.violations
+    rows = asyncio.run(ground.history(conversation))
+    mine = [row for row in rows if row.get("otid") == message_id]
+    runs = ground.runs(mark)
+    ledger = [r for r in ground.ours("ledger", "--json") if r["client_message_id"] == message_id]
+    if len(mine) > 1 or runs > 1:
+        said = json.dumps(ground.ours("explain", message_id, "--json"))
+        outcome.reran = "history_twice" in said or "server_reran" in said
+        if "server" not in outcome.case.victims and outcome.case.victims != "all three":
+            wrong.append(f"{len(mine)} rows, {runs} runs, although the server lived")
+        elif not outcome.reran:
+            wrong.append(f"{len(mine)} rows, {runs} runs, and the ledger does not say so")
+    if outcome.code == 0 and (len(mine) < 1 or f"answer-{mark}" not in json.dumps(rows)):
+        wrong.append("exit code 0, but history lacks the message or its reply")
+    if outcome.code == 1 and mine:
+        wrong.append("told as not delivered, but it is in history")
+    if len(ledger) != 1:
+        wrong.append(f"{len(ledger)} rows in the ledger")
+    elif ledger[0]["conversation"] != conversation or mark not in ledger[0]["text"]:
+        wrong.append("the ledger has another conversation or text")
+    if outcome.code not in (0, 3, 5):
+        wrong.append(f"no end after {AGAIN} attempts: {data.get('error')}")
+    usable(ground, outcome, conversation, mark)
+
+
+def usable(ground: Field, outcome: Outcome, conversation: str, mark: str) -> None:
+    out, _err = finish(ground.send(f"last-{mark}", conversation, f"[[say usable-{mark}]]"))
+    data = json.loads(out) if out.strip() else {}
+    if data.get("exit_code") == 4:
+        finish(ground.decide(conversation))
+        out, _err = finish(ground.send(f"last-{mark}", conversation, f"[[say usable-{mark}]]"))
+        data = json.loads(out) if out.strip() else {}
+    if data.get("exit_code") != 0:
+        outcome.violations.append(f"the conversation is not usable: {data.get('error')}")
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[str, str]:
+    try:
+        return process.communicate(timeout=90)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()
+
+
+def run(seed: int, count: int, say: Any = print) -> list[Outcome]:
+    """Play ``count`` cases; ``say`` gets a line for each."""
+    # Short, so that sockets are below it as well.
+    folder = Path(tempfile.mkdtemp(prefix="letta-tui-kill-"))
+    ground = Field(folder)
+    outcomes: list[Outcome] = []
+    try:
+        for number, case in enumerate(cases(seed, count), 1):
+            outcome = play(ground, case, f"k{uuid.uuid4().hex[:10]}")
+            outcomes.append(outcome)
+            word = "; ".join(outcome.violations) or "ok"
+            died = "" if outcome.died else " (step not reached)"
+            reran = " (the server ran it again, and that is said)" if outcome.reran else ""
+            say(f"{number:4} {case}: exit {outcome.code}, {word}{reran}{died}", flush=True)
+    finally:
+        ground.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    return outcomes
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.killmatrix", description=__doc__)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    outcomes = run(given.seed, given.runs)
+    violations = sum(len(outcome.violations) for outcome in outcomes)
+    died = sum(outcome.died for outcome in outcomes)
+    by_code = Counter(outcome.code for outcome in outcomes)
+    codes = ", ".join(f"exit {code}: {n}" for code, n in sorted(by_code.items()))
+    print(f"seed {given.seed}: {len(outcomes)} runs, {died} killed at their step, {violations} violations")
+    print(codes)
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
