@@ -250,7 +250,7 @@ def _check_sandbox(values: Mapping[str, Any], where: str, file: Path) -> None:
     for text in repositories:
         if _REPOSITORY.fullmatch(text) is None:
             raise ConfigError(
-                f"{text!r} in 'repositories' {where} {file} must look like 'owner/name' or 'owner/name@commit'."
+                f"{text!r} in 'repositories' {where} {file} must look like 'owner/name[@commit]'."
             )
 
 

@@ -180,7 +180,7 @@ class Attention:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The worker has ended. ``error`` is one clear sentence when it could not go on; ``exit_code`` then non-zero."""
+    """The worker has ended. When it could not go on, ``error`` says why and ``exit_code`` is not zero."""
 
     error: str = ""
     exit_code: int = 0
