@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from letta_tui.ledger.values import Place
 from letta_tui.seam.intents import Decide, ResolveSend
 from letta_tui.transport.endpoint import server_key
 from letta_tui.worker.config import Hands, Target, WorkerConfig
+from letta_tui.worker.ports import EndNote, KeeperTrouble, Whereabouts
 from tests.support.seat import Seat
 from tests.worker.fake import AGENT, FakeConnection, FakeServer
 
@@ -103,7 +104,9 @@ async def test_an_offer_to_send_again_that_grew_old_is_not_taken(world: World) -
     seat.send(ResolveSend(key, "resend"))
     await seat.until(lambda: (v := seat.view_of(key)) and v.delivery == "unknown", what="a new verdict")
     assert len(world.server.commands("input")) == 1
-    assert "resend" not in [choice.action for choice in seat.view_of(key).choices]
+    view = seat.view_of(key)
+    assert view is not None
+    assert "resend" not in [choice.action for choice in view.choices]
 
 
 async def test_a_turn_whose_end_was_lost_ends_when_everything_is_idle(
@@ -204,3 +207,39 @@ async def test_who_denied_and_why_is_told_by_the_next_window(world: World) -> No
         lambda: next((r.tool for r in again.rows if r.tool), None), what="the tool's row"
     )
     assert (tool.state, tool.decided_by, tool.reason) == ("denied", "you", "not on a Sunday")
+
+
+class Keeper:
+    """A keeper that can die; ``holds`` counts what it was asked."""
+
+    def __init__(self, server: FakeServer) -> None:
+        self.server = server
+        self.alive = True
+        self.holds = 0
+
+    async def endpoint(self) -> Whereabouts:
+        return Whereabouts(self.server.endpoint)
+
+    async def hold(self, agent_id: str, conversation_id: str) -> bool:
+        if not self.alive:
+            raise KeeperTrouble("The keeper is gone.")
+        self.holds += 1
+        return True
+
+    async def release(self, agent_id: str, conversation_id: str) -> None: ...
+
+    async def restart_server(self) -> None: ...
+
+    async def ends_since(self, agent_id: str, conversation_id: str, since: float) -> Sequence[EndNote]:
+        return ()
+
+
+async def test_closing_is_called_safe_only_while_a_keeper_holds_the_conversation(world: World) -> None:
+    keeper = Keeper(world.server)
+    seat = await world.window(endpoint=None, keeper=keeper, hold_again=0.05, hold_wait=0.1)
+    await seat.until(lambda: seat.connection and seat.connection.held, what="held")
+    keeper.alive = False
+    await seat.until(lambda: seat.connection and not seat.connection.held, what="not held any more")
+    await seat.until(lambda: any("No keeper holds" in notice for notice in seat.notices), what="a warning")
+    keeper.alive = True
+    await seat.until(lambda: seat.connection and seat.connection.held, what="held by the next one")
