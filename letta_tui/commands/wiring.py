@@ -47,6 +47,11 @@ def worker_config(args: argparse.Namespace, context: Context) -> WorkerConfig:
         cwd=str(cwd),
         cwd_explicit=args.cwd is not None,
         window_id=new_window_id(),
+        tools=context.profile.tools,
+        mcp=context.profile.mcp,
+        skill_sources=context.profile.skill_sources,
+        toolset=context.profile.toolset,
+        toolset_include=context.profile.toolset_include,
         client_version=__version__,
         hosted=hosted_options(context.profile),
     )

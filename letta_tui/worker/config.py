@@ -12,6 +12,7 @@ from typing import Literal
 
 from letta_tui.conversation.reconcile_values import Policy
 from letta_tui.ledger.values import Stamp
+from letta_tui.tools.values import McpServer, Tool
 from letta_tui.transport.endpoint import Endpoint
 from letta_tui.worker.ports import KeeperPort
 
@@ -94,10 +95,16 @@ class WorkerConfig:
     cwd: str | None = None
     cwd_explicit: bool = False
     window_id: str = "main"
+    tools: tuple[Tool, ...] = ()
+    mcp: tuple[McpServer, ...] = ()
+    skill_sources: tuple[str, ...] = ()  # empty: as the conversation has them
+    toolset: str = ""  # the server's own tools; empty: as the conversation has them
+    toolset_include: tuple[str, ...] = ()
     client_version: str = "0"
     hands: Hands = field(default_factory=Hands)
     policy: Policy = field(default_factory=Policy)  # what may be concluded from a reading, and after how long
     page_size: int = 50
     hold_wait: float = 10.0  # how long a send waits for the keeper to confirm its hold
+    hold_again: float = 3.0  # seconds between two questions whether the keeper still holds it
     cache_path: Path | None = None
     hosted: HostedOptions = HostedOptions()

@@ -36,6 +36,7 @@ from letta_tui.worker.recovery import Recovery
 from letta_tui.worker.sending import Sender
 from letta_tui.worker.sleep import Gap
 from letta_tui.worker.tasks import Tasks
+from letta_tui.worker.toolbox import Toolbox
 from letta_tui.worker.watching import Watch
 
 log = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ class Engine:
             return await self._work()
         finally:
             await self.desk.tasks.cancel_all()
+            await self._toolbox.close()
             ledger.close()
 
     def _build(self, ledger: Ledger) -> None:
@@ -84,8 +86,9 @@ class Engine:
         judge = self._judge = Judge(desk, events, history, publisher)
         sender = self._sender = Sender(desk, events, publisher)
         decider = self._decider = Decider(desk, publisher)
-        opener = self._opener = Opener(desk, events, publisher)
-        self._recovery = Recovery(desk, opener, events, history, judge, decider, sender, publisher)
+        toolbox = self._toolbox = Toolbox(desk, publisher, decider)
+        opener = self._opener = Opener(desk, events, publisher, toolbox)
+        self._recovery = Recovery(desk, opener, events, history, judge, decider, sender, publisher, toolbox)
         self._connector = Connector(desk, events, self._open)
         self._hosting = Hosting(desk)
         self._connector.settle = self._settle
@@ -106,6 +109,10 @@ class Engine:
         events.turn_over = self._turn_over
         events.queue_changed = sender.poke
         events.wedged = self._wedged
+        events.tool_called = toolbox.take
+        events.tool_returned = toolbox.returned
+        events.turn_stopped = toolbox.stop
+        events.needs_nobody = toolbox.allow_by_config
         events.taken_back = sender.taken_back
         events.cancel_arrived = self._controls.cancel_arrived
         windows.register(ledger, self._config.window_id)
@@ -250,6 +257,7 @@ class Engine:
 
     def _down(self, link: Link) -> None:
         room = self.desk.room
+        self._toolbox.down(link)
         self._controls.stir()
         self._judging.clear()
         if room is None:
@@ -318,7 +326,8 @@ class Engine:
             case want.ResumeQueue():
                 later = self._controls.resume_queue()
             case want.Decide():
-                later = self._decider.decide(intent)
+                if not self._toolbox.decide(intent):
+                    later = self._decider.decide(intent)
             case want.AnswerQuestion():
                 self._answer(intent)
             case want.OpenConversation(agent_id, conversation_id):

@@ -10,8 +10,9 @@ from letta_tui.conversation.approvals import Settled
 from letta_tui.conversation.reconcile import EndNote, QueueRead
 from letta_tui.conversation.turn import TurnEnd
 from letta_tui.ledger.errors import IllegalMove, LedgerError
-from letta_tui.ledger.values import Evidence, EvidenceKind, Send
+from letta_tui.ledger.values import Evidence, EvidenceKind, Place, Send
 from letta_tui.protocol import Delta, DeviceStatus, Frame, LoopStatus, QueueState
+from letta_tui.protocol.events import ControlRequest
 from letta_tui.seam.state import TurnOutcome
 from letta_tui.seam.updates import Attention
 from letta_tui.worker.crashpoints import reached
@@ -22,6 +23,7 @@ from letta_tui.worker.room import Room
 log = logging.getLogger(__name__)
 
 WEDGE = "already has an active run"  # in the server's words, when a cut-off turn left its run open
+INTERRUPTED = "Interrupted"  # the status of a turn that somebody stops, before it ends
 LONG_TURN = 10.0  # seconds after which the end of a turn is worth telling somebody who looks elsewhere
 
 _ENDS: dict[TurnOutcome, EvidenceKind] = {
@@ -43,6 +45,10 @@ class Events:
         self.taken_back: Callable[[Send], None] = lambda send: None
         self.cancel_arrived: Callable[[str], None] = lambda key: None
         self.wedged: Callable[[str], None] = lambda words: None
+        self.tool_called: Callable[[Link, Frame], None] = lambda link, frame: None
+        self.tool_returned: Callable[[Room, Delta], None] = lambda room, delta: None
+        self.turn_stopped: Callable[[Place], None] = lambda place: None
+        self.needs_nobody: Callable[[ControlRequest], bool] = lambda request: False
         self.waiting_elsewhere: dict[tuple[str, str], set[str]] = {}  # conversation → approval request ids
 
     async def pump(self, link: Link) -> None:
@@ -57,6 +63,8 @@ class Events:
 
     def take(self, link: Link, frame: Frame) -> None:
         room = self._desk.room
+        if frame.external_tool_call is not None:
+            self.tool_called(link, frame)
         if room is None or not room.is_about(frame.runtime):
             self._elsewhere(frame)
             return
@@ -74,9 +82,10 @@ class Events:
             reached("approval.seen")
             for key in room.turn.client_message_ids:
                 self.observe(link, frame, key, "approval_asked")
-            self._desk.put(
-                Attention("approval", f"{frame.control_request.tool_name} waits for your decision")
-            )
+            if not self.needs_nobody(frame.control_request):
+                self._desk.put(
+                    Attention("approval", f"{frame.control_request.tool_name} waits for your decision")
+                )
         for end in room.turn.apply(frame, self._desk.now()):
             self._ended(link, room, frame, end)
         device = frame.device_status
@@ -97,6 +106,9 @@ class Events:
                 self.turn_over()
             if WEDGE in delta.message:
                 self.wedged(delta.message)
+        elif delta.message_type == "status" and delta.message == INTERRUPTED:
+            self.turn_stopped(room.place)
+        self.tool_returned(room, delta)
 
     def observe(
         self,
@@ -230,6 +242,7 @@ class Events:
             if end.outcome in ("done", "cancelled", "failed"):
                 room.ends.append(EndNote(keys, end.outcome, terminal, run_id))
                 del room.ends[:-50]
+        self.turn_stopped(room.place)  # nobody waits for a tool any more
         reached("turn.finished")
         title = self._desk.status.conversation_title or self._desk.status.agent_name
         if end.outcome == "failed":

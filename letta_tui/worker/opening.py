@@ -11,6 +11,7 @@ from letta_tui.ledger.values import Place, Remembered
 from letta_tui.protocol import RuntimeStarted, commands
 from letta_tui.seam.state import Action, QuestionView
 from letta_tui.seam.updates import DraftLoaded, NeedsSetup
+from letta_tui.tools.deciding import session_notes
 from letta_tui.transport.endpoint import server_key
 from letta_tui.worker import windows
 from letta_tui.worker.cache import MOST_ROWS, with_the_ledgers_word
@@ -21,6 +22,8 @@ from letta_tui.worker.events import Events
 from letta_tui.worker.picking import CreateIt, OpenIt, Pick, PickAgent, Stored, pick, resume_mode
 from letta_tui.worker.publishing import Publisher, state_of
 from letta_tui.worker.room import Room
+from letta_tui.worker.session import Session, session_of
+from letta_tui.worker.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
 
@@ -33,10 +36,11 @@ class NotOpened(Exception):
 
 
 class Opener:
-    def __init__(self, desk: Desk, events: Events, publisher: Publisher) -> None:
+    def __init__(self, desk: Desk, events: Events, publisher: Publisher, toolbox: Toolbox) -> None:
         self._desk = desk
         self._events = events
         self._publisher = publisher
+        self._toolbox = toolbox
         self._draft_of: Place | None = None
 
     # --- which one ---
@@ -146,11 +150,14 @@ class Opener:
         config = self._desk.config
         mode = resume_mode(config.mode, _text(state.get("mode")), await self._server_mode(link, room))
         cwd = config.cwd if config.cwd_explicit else _text(state.get("cwd"))
+        session = session_of(config, state, device=link.endpoint.device_id)
         command = commands.runtime_start(
             mode=mode,
             agent_id=wish.agent_id or None,
             conversation_id=wish.conversation_id,
             cwd=cwd,
+            skill_sources=session.skill_sources,
+            external_tools=await self._toolbox.groups(),
             client_info=self._client_info(),
         )
         started = await self._start(link, command, place)
@@ -158,17 +165,27 @@ class Opener:
         if answered is None or not room.is_about(answered):
             self._wrong_runtime(room, started)
             raise NotOpened
-        self._remember(link, room, started, mode=mode, cwd=cwd)
+        self._remember(link, room, started, session, mode=mode, cwd=cwd)
+        room.restored = session_notes(
+            {**state, "cwd": cwd},
+            tools=self._toolbox.names,
+            missing=self._toolbox.missing,
+            cwd=(room.device.cwd if room.device is not None else None) or "",
+            device=session.device,
+        )
         return room
 
     async def _create(self, link: Link, wish: CreateIt) -> Room:
         config = self._desk.config
         mode = config.mode or "standard"
+        session = session_of(config, {}, device=link.endpoint.device_id)
         command = commands.runtime_start(
             mode=mode,
             agent_id=wish.agent_id,
             create_conversation={},
             cwd=config.cwd,
+            skill_sources=session.skill_sources,
+            external_tools=await self._toolbox.groups(),
             client_info=self._client_info(),
         )
         try:
@@ -179,7 +196,7 @@ class Opener:
             self._ask_person(
                 "not_created",
                 "No conversation could be started",
-                f"The server says: {failed.words} Nothing was sent.",
+                f"The server says: {failed.words.rstrip('. ')}. Nothing was sent.",
                 ("reconnect", "open_other"),
             )
             raise NotOpened from None
@@ -202,7 +219,8 @@ class Opener:
         reached("conversation.after_remember")
         room = self._enter(link, place, relaunched=False)
         self._events.catch_up(link, frame.arrival)
-        self._remember(link, room, started, mode=mode, cwd=config.cwd)
+        self._remember(link, room, started, session, mode=mode, cwd=config.cwd)
+        room.restored = list(self._toolbox.missing)
         # What was replayed before the room existed was dropped: a sync replays it.
         synced = await ask(link.client, commands.sync(room.runtime))
         self._events.catch_up(link, synced.arrival)
@@ -299,7 +317,14 @@ class Opener:
         return started
 
     def _remember(
-        self, link: Link, room: Room, started: RuntimeStarted, *, mode: str, cwd: str | None
+        self,
+        link: Link,
+        room: Room,
+        started: RuntimeStarted,
+        session: Session,
+        *,
+        mode: str,
+        cwd: str | None,
     ) -> None:
         desk = self._desk
         title = _text(started.conversation.get("summary")) or ""
@@ -312,9 +337,15 @@ class Opener:
             room.place,
             title=title,
             agent_name=agent_name,
-            state={"mode": actual, "cwd": folder},
+            state={
+                "mode": actual,
+                "cwd": folder,
+                "external_tools": list(self._toolbox.names),
+                **session.stored(),
+            },
             window_id=desk.config.window_id,
         )
+        room.toolset = session.toolset
         desk.set_status(
             agent_id=room.place.agent_id,
             agent_name=agent_name,

@@ -22,6 +22,7 @@ from letta_tui.worker.ports import KeeperTrouble
 from letta_tui.worker.publishing import Publisher
 from letta_tui.worker.room import Room
 from letta_tui.worker.sending import Sender
+from letta_tui.worker.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class Recovery:
         decider: Decider,
         sender: Sender,
         publisher: Publisher,
+        toolbox: Toolbox,
     ) -> None:
         self._desk = desk
         self._opener = opener
@@ -48,6 +50,7 @@ class Recovery:
         self._decider = decider
         self._sender = sender
         self._publisher = publisher
+        self._toolbox = toolbox
         self.check: Callable[[], None] = lambda: None
 
     async def run(self, link: Link, wish: OpenIt | CreateIt | None, target: Target) -> None:
@@ -68,7 +71,8 @@ class Recovery:
             desk.tasks.spawn(self._hold(link, room), "hold")
         await self._history.newest(link, room)
         await self._recover_approvals(link, room)
-        room.notes = list(self._decider.recover(room))
+        room.notes = [*self._decider.recover(room), *self._toolbox.recover(room), *room.restored]
+        room.restored = []
         if desk.config.keeper is not None:
             await self._while_away(room)
         self._judge.refresh(room)
@@ -81,6 +85,7 @@ class Recovery:
         room.ready = True
         room.settled_once = True
         self._connected(link, room)
+        self._toolbox.ready(room)
         self._publisher.touch()
         self._sender.poke()
         await self._keep(room)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from letta_tui.conversation.approvals import Approvals
 from letta_tui.conversation.places import SendState
@@ -12,6 +14,7 @@ from letta_tui.conversation.transcript import Transcript
 from letta_tui.conversation.turn import Turn
 from letta_tui.ledger.values import Anchor, Place, Send
 from letta_tui.protocol import DeviceStatus, LoopStatus, Runtime
+from letta_tui.seam.state import ApprovalView
 
 
 @dataclass
@@ -55,6 +58,10 @@ class Room:
     settled_once: bool = False
     twice: int = 0  # sends found to have been run twice, not yet told
     unseen: int = 0  # turns found to have ended unseen, not yet told
+    asks: list[ApprovalView] = field(default_factory=list)  # calls of the person's own tools that wait
+    auto: set[str] = field(default_factory=set)  # approvals that the config file answers
+    restored: list[str] = field(default_factory=list)  # what was rebuilt on this connection, and what not
+    toolset: Mapping[str, Any] | None = None  # goes with each input
 
     @classmethod
     def of(cls, place: Place, *, relaunched: bool) -> Room:

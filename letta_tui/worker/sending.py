@@ -144,7 +144,9 @@ class Sender:
         if room.turn.active:
             room.behind.add(key)
         self._publisher.touch()
-        command = commands.create_message(room.runtime, send.text, key, request_id=request_id)
+        command = commands.create_message(
+            room.runtime, send.text, key, client_toolset=room.toolset, request_id=request_id
+        )
         try:
             frame = await link.client.request(command, ACK_SECONDS, on_written=lambda: self._written(attempt))
         except NoAnswer:

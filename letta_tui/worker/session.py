@@ -1,0 +1,43 @@
+"""What a conversation has on this client besides its text, sent again with every start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from letta_tui.worker.config import WorkerConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """``skill_sources`` None keeps the server's. ``toolset`` (``base``, ``include``) goes with each input,
+    since the server takes it per request; None keeps the server's."""
+
+    skill_sources: tuple[str, ...] | None = None
+    toolset: Mapping[str, Any] | None = None
+    device: str = ""
+
+    def stored(self) -> dict[str, Any]:
+        """As the ledger keeps it with the conversation."""
+        return {
+            "skill_sources": list(self.skill_sources) if self.skill_sources is not None else None,
+            "toolset": dict(self.toolset) if self.toolset is not None else None,
+            "device": self.device,
+        }
+
+
+def session_of(config: WorkerConfig, state: Mapping[str, Any], *, device: str = "") -> Session:
+    """By the config file, else as the conversation had it (``state``)."""
+    kept = state.get("skill_sources")
+    sources: tuple[str, ...] | None = config.skill_sources or None
+    if sources is None and isinstance(kept, list) and all(isinstance(one, str) for one in kept):
+        sources = tuple(kept)
+    toolset: Mapping[str, Any] | None = None
+    if config.toolset or config.toolset_include:
+        base = {"base": config.toolset} if config.toolset else {}
+        include = {"include": list(config.toolset_include)} if config.toolset_include else {}
+        toolset = {**base, **include}
+    elif isinstance(state.get("toolset"), Mapping):
+        toolset = dict(state["toolset"])
+    return Session(sources, toolset, device)
