@@ -191,7 +191,7 @@ class Hosting:
         fresh = await service.freshen_sandbox(
             sandbox, repositories=options.repositories, minutes=options.sandbox_minutes
         )
-        if fresh == sandbox:
+        if fresh is sandbox:
             return True
         self._renewed_for.add(client_message_id)
         self._sandbox = fresh

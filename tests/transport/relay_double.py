@@ -89,6 +89,7 @@ class RelayDouble:
         self.requests: list[str] = []  # "METHOD /path", as they came
         self.sandboxes: dict[str, dict[str, Any]] = {}
         self.expired: set[str] = set()
+        self.lifetime: int | None = None  # refreshes after which a sandbox expires
         self.refuse_channel: str | None = None  # this channel's socket is not let in
         self.stall_channel: str | None = None  # this channel's socket is never answered
         self.violations: list[str] = []
@@ -352,6 +353,11 @@ class RelayDouble:
                 if sandbox_id not in self.sandboxes or sandbox_id in self.expired:
                     return 404, {"code": "SANDBOX_NOT_FOUND"}
                 self.sandboxes[sandbox_id]["refreshed"].append(body["ttlMinutes"])
+                if (
+                    self.lifetime is not None
+                    and len(self.sandboxes[sandbox_id]["refreshed"]) >= self.lifetime
+                ):
+                    self.expired.add(sandbox_id)
                 return 200, {}
             case ("POST", ["sandboxes", sandbox_id, "terminate"]):
                 return (200, {}) if self.sandboxes.pop(sandbox_id, None) else (404, {})
