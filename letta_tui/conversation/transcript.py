@@ -208,6 +208,18 @@ class Transcript:
                 changes += book.rows.touched(entry)
         return changes
 
+    def away(self, text: str, left: float) -> list[Change]:
+        """A line where the person left: above the first row that is later than ``left`` (wall clock)."""
+        book = self._book
+        old = book.rows.get("own:away")
+        changes = book.rows.remove(old) if old is not None else []
+        entry = book.new_entry("away", "own", "away")
+        entry.own, entry.when, entry.text = True, left, GrowingText(text)
+        entries = list(book.rows)
+        later = (n for n, e in enumerate(entries) if e.when is not None and e.when > left)
+        at = next(later, len(entries))
+        return changes + book.rows.reorder([*entries[:at], entry, *entries[at:]])
+
     def notice(
         self,
         key: str,

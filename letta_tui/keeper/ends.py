@@ -19,7 +19,8 @@ class End:
 
     ``kind``: "turn" (ended; ``stop_reason``, ``tools`` run, ``denied`` tools), "approval" (a tool waits;
     ``tools`` names it), "error" (``words`` says it), "server" (the server ended or was restarted; with a
-    conversation, that was open then). ``at``: seconds since the epoch; ``seconds``: how long the turn took.
+    conversation, that was open then), "left" (the last window that showed the conversation went).
+    ``at``: seconds since the epoch; ``seconds``: how long the turn took.
     """
 
     at: float

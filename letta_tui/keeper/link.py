@@ -13,7 +13,11 @@ from collections.abc import Callable
 
 from letta_tui.keeper.watch import Place, Watch
 from letta_tui.protocol import Frame, Runtime, commands
-from letta_tui.transport import Backoff, Client, Endpoint, TransportError, open_connection
+from letta_tui.transport.backoff import Backoff
+from letta_tui.transport.client import Client
+from letta_tui.transport.connect import open_connection
+from letta_tui.transport.connection import TransportError
+from letta_tui.transport.endpoint import Endpoint
 
 _ANSWER_SECONDS = 15.0
 _RETRY_SECONDS = 0.1

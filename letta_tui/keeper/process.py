@@ -298,7 +298,26 @@ class Keeper:
         return needed
 
     def _peer_gone(self, peer: Peer) -> None:
+        for place in tuple(peer.holds):
+            self._looks_away(peer, place)
         self._consider()
+
+    def _looks_away(self, peer: Peer, place: Place) -> None:
+        """A window no longer shows the conversation; noted when it was the last one."""
+        if place in peer.holds:
+            peer.holds.discard(place)
+            if not any(place in other.holds for other in self._control.peers):
+                self._log.note(End(time.time(), "left", *place))
+
+    def _ends(self, peer: Peer, ask: Mapping[str, Any]) -> list[End]:
+        """What was noted. A conversation that another window shows counts as left only now."""
+        named = ask.get("agent_id"), ask.get("conversation_id")
+        ends = list(self._log.since(float(ask.get("since") or 0), *named))
+        shown = {place for other in self._control.peers if other is not peer for place in other.holds}
+        for place in sorted(shown):
+            if all(name in (None, part) for name, part in zip(named, place, strict=True)):
+                ends.append(End(time.time(), "left", *place))
+        return ends
 
     async def _hand_over(self) -> None:
         """Make room for another keeper without a moment in which nobody is subscribed."""
@@ -325,10 +344,7 @@ class Keeper:
             await self._restart_server()
             return self._address(self._server.running)
         if what == "ends":
-            ends = self._log.since(
-                float(ask.get("since") or 0), ask.get("agent_id"), ask.get("conversation_id")
-            )
-            return {"ends": [end.to_json() for end in ends]}
+            return {"ends": [end.to_json() for end in self._ends(peer, ask)]}
         if what == "stop":
             self._leave.set()
             return {}
@@ -350,7 +366,7 @@ class Keeper:
             self._save()
             return {"held": held, "words": self._link.words}
         if what == "release":
-            peer.holds.discard(place)
+            self._looks_away(peer, place)
             self._consider()
             return {}
         try:

@@ -60,6 +60,11 @@ class ResolveSend:
 
 
 @dataclass(frozen=True, slots=True)
+class PutAwayNotes:
+    """The person has read what happened: the notes leave the recovery card."""
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerQuestion:
     question_id: str
     action: Action
@@ -195,6 +200,7 @@ Intent = (
     | ResumeQueue
     | Decide
     | ResolveSend
+    | PutAwayNotes
     | AnswerQuestion
     | OpenConversation
     | NewConversation

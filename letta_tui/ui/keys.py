@@ -57,6 +57,8 @@ KEYS: tuple[Key, ...] = (
         "details",
         priority=True,
     ),
+    Key("f6", "put_away", "Put away the card about what happened", "conversation", "put away", priority=True),
+    Key("ctrl+t", "jump_left", "To the line where you left", "conversation", "where I left", priority=True),
     Key(
         "f7",
         "take_card",

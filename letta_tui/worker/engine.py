@@ -314,6 +314,7 @@ class Engine:
         later: Awaitable[None] | None = None
         match intent:
             case want.Submit():
+                self._put_away_notes()  # whoever writes has seen them
                 self._sender.submit(intent)
             case want.SaveDraft(text):
                 self._save_draft(text)
@@ -328,6 +329,8 @@ class Engine:
             case want.Decide():
                 if not self._toolbox.decide(intent):
                     later = self._decider.decide(intent)
+            case want.PutAwayNotes():
+                self._put_away_notes()
             case want.AnswerQuestion():
                 self._answer(intent)
             case want.OpenConversation(agent_id, conversation_id):
@@ -372,6 +375,12 @@ class Engine:
                 pass  # taken by the loop
         if later is not None:
             self.desk.tasks.spawn(_run(later), type(intent).__name__)
+
+    def _put_away_notes(self) -> None:
+        room = self.desk.room
+        if room is not None and room.notes and room.settled_once:
+            room.notes.clear()
+            self._publisher.touch()
 
     def _save_draft(self, text: str) -> None:
         place = self.desk.place

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -17,17 +18,21 @@ from letta_tui.seam.updates import (
     ProviderConnected,
     ProvidersListed,
 )
+from letta_tui.worker.away import mark, while_away
 from letta_tui.worker.desk import AskFailed, Desk
 from letta_tui.worker.events import Events
+from letta_tui.worker.ports import EndNote, KeeperTrouble
 
 Json = Mapping[str, Any]
 PAGE = 100
+_NOTES_SECONDS = 3.0  # a list does not wait longer for a keeper
 
 
 class Lists:
     def __init__(self, desk: Desk, events: Events) -> None:
         self._desk = desk
         self._events = events
+        self._seen_elsewhere: dict[tuple[str, str], str] = {}  # as of the last listing
 
     async def conversations(self, intent: ListConversations) -> None:
         """The server's conversations, merged with those this client knows (with their open sends)."""
@@ -48,6 +53,7 @@ class Lists:
                     rows.extend(await self._conversations_of(intent, agent_id))
         except AskFailed as failed:
             error = failed.words
+        self._seen_elsewhere = await self._noted(remembered)
         items: dict[tuple[str, str], ConversationItem] = {}
         for row in rows:
             item = self._from_server(row, names, remembered, key or "")
@@ -73,6 +79,27 @@ class Lists:
             )
         )
         return _mappings(frame, "conversations")
+
+    async def _noted(self, remembered: Mapping[Place, Remembered]) -> dict[tuple[str, str], str]:
+        """What a keeper saw in conversations that no window shows, in a few words each."""
+        keeper = self._desk.config.keeper
+        if keeper is None or not remembered:
+            return {}
+        try:
+            async with asyncio.timeout(_NOTES_SECONDS):
+                notes = await keeper.ends_since("", "", 0.0)
+        except (KeeperTrouble, TimeoutError):
+            return {}
+        by_place: dict[tuple[str, str], list[EndNote]] = {}
+        for note in notes:
+            by_place.setdefault((note.agent_id, note.conversation_id), []).append(note)
+        words: dict[tuple[str, str], str] = {}
+        for place, known in remembered.items():
+            seen = known.state.get("seen_at")
+            since = float(seen) if isinstance(seen, int | float) else None
+            named = place.agent_id, place.conversation_id
+            words[named] = mark(while_away(by_place.get(named, ()), since).notes)
+        return words
 
     def _from_server(
         self, row: Json, names: Mapping[str, str], remembered: Mapping[Place, Remembered], key: str
@@ -112,6 +139,10 @@ class Lists:
     def _note(self, agent: str, conversation: str, archived: bool) -> str:
         if self._events.waiting_elsewhere.get((agent, conversation)):
             return "approval waiting"
+        if not self._is_current(agent, conversation) and (
+            seen := self._seen_elsewhere.get((agent, conversation))
+        ):
+            return seen
         return "archived" if archived else ""
 
     def _is_current(self, agent: str, conversation: str) -> bool:

@@ -14,9 +14,9 @@ from letta_tui.transport.endpoint import Endpoint
 class EndNote:
     """Something a keeper saw. ``when`` is wall clock seconds.
 
-    ``what``: "end" (a turn ended with ``outcome`` after ``seconds``; ``words`` is the error, if any; ``tools``
-    ran, ``denied`` did not), "approval" (``tools`` wait for a person), "server" (the server ended or was
-    restarted, in ``words``), "left" (the last window that showed the conversation went), "error".
+    ``what``: "end" (a turn ended with ``outcome`` after ``seconds``; ``words`` is the error, if any;
+    ``tools`` ran, ``denied`` did not), "approval" (``tools`` wait for a person), "server" (the server ended
+    or was restarted, in ``words``), "left" (the last window that showed the conversation went), "error".
     """
 
     when: float

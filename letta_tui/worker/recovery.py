@@ -10,6 +10,7 @@ from letta_tui.conversation import words
 from letta_tui.ledger.transitions import AT_REST
 from letta_tui.protocol import commands, names
 from letta_tui.worker.approving import Decider
+from letta_tui.worker.away import summary, while_away
 from letta_tui.worker.cache import MOST_ROWS
 from letta_tui.worker.config import Target
 from letta_tui.worker.desk import AskFailed, Desk, Link, ask
@@ -175,18 +176,19 @@ class Recovery:
         assert keeper is not None
         remembered = desk.ledger.conversation(room.place)
         seen = remembered.state.get("seen_at") if remembered is not None else None
-        if not isinstance(seen, int | float) or not room.relaunched or room.settled_once:
+        if not room.relaunched or room.settled_once:
             return
+        since = float(seen) if isinstance(seen, int | float) else None
         try:
-            ends = await keeper.ends_since(room.place.agent_id, room.place.conversation_id, float(seen))
+            notes = await keeper.ends_since(room.place.agent_id, room.place.conversation_id, since or 0.0)
         except KeeperTrouble:
             return
-        if not ends:
-            return
-        said = " ".join(end.words for end in ends[-5:])
-        more = f" ({len(ends) - 5} more before that.)" if len(ends) > 5 else ""
-        room.notes.append(f"While you were away: {said}{more}")
-        desk.put(*room.transcript.notice("away", f"While you were away: {said}{more}", kind="away"))
+        found = while_away(notes, since)
+        waiting = [approval.tool_name for approval in room.approvals.pending]
+        said = summary(found, waiting=waiting, now=desk.now())
+        if said and found.left is not None:
+            room.notes.append(said)
+            desk.put(*room.transcript.away(said, found.left))
 
     async def _background(self, link: Link, room: Room) -> None:
         """Some pages above the first, so that scrolling up a little does not wait for the server."""

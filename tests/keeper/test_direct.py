@@ -76,7 +76,10 @@ async def test_a_turn_outlives_the_killed_window(program: Program, letta_server:
 
     await until(ended, 30)
     with program.chat(conversation) as terminal:
-        terminal.wait(lambda text: text.count("THE VERY END") >= 2, timeout=40)
+        told = "While you were away: the turn ended"
+        terminal.wait(lambda text: text.count(told) == 2 and "Connected" in text, timeout=40)
+        terminal.press("f6")
+        terminal.wait(lambda text: text.count(told) == 1)  # the line stays, the card goes
     assert program.keeper("stop") == {"stopped": True}
     assert program.keeper("status")["direct"] == []
     os.kill(letta_server.pid, 0)  # it is not the keeper's to end

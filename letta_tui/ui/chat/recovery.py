@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from letta_tui.seam.state import Action, Choice, QuestionView, RecoveryView, SendView
 from letta_tui.ui.chat.painted import Painted
-from letta_tui.ui.keys import bindings
+from letta_tui.ui.keys import bindings, key_name
 from letta_tui.ui.safe import one_line, safe
 from letta_tui.ui.transcript.glyphs import DELIVERY
 
@@ -203,14 +203,20 @@ class RecoveryCard(ChoiceCard):
 
     def __init__(self, choose: Callable[[str, Action], None], copy: Callable[[str, str], None]) -> None:
         super().__init__("recovery", choose, copy)
+        self.has_notes = False  # the card tells what happened, and can be put away
 
     def show(self, recovery: RecoveryView | None) -> None:
+        self.has_notes = recovery is not None and bool(recovery.notes) and not recovery.checking
         if recovery is None:
             self._fill((), ())
             return
         glyph = "◌ " if recovery.checking else "◆ "
         head = [Content.assemble((glyph, "$secondary"), (one_line(recovery.title, 160), "bold"))]
         head += [Content.styled("  " + safe(note), "$quiet") for note in recovery.notes]
+        if self.has_notes:
+            head.append(
+                Content.assemble("  ", (key_name("f6") + " ", "bold $primary"), ("puts this away", "$quiet"))
+            )
         entries = tuple(self._entry_of(s, recovery.checking) for s in recovery.sends)
         self._fill(tuple(head), entries)
 

@@ -18,6 +18,7 @@ from letta_tui.seam.intents import (
     AnswerQuestion,
     CancelQueued,
     LoadOlder,
+    PutAwayNotes,
     Reconnect,
     ResolveSend,
     ResumeQueue,
@@ -289,6 +290,8 @@ class ChatScreen(Screen[object]):
             "details": lambda: self.approvals.current is not None,
             "take_card": lambda: bool(self._cards()),
             "resume_queue": lambda: self.queue.any_paused,
+            "put_away": lambda: self.recovery.has_notes,
+            "jump_left": lambda: self.recovery.has_notes and self._left_line() is not None,
             "reconnect": lambda: self.connection.phase in ("lost", "failed"),
         }
         test = shown.get(action)
@@ -385,6 +388,16 @@ class ChatScreen(Screen[object]):
         found = self.transcript.jump_previous_user() if by < 0 else self.transcript.jump_next_user()
         if not found and by > 0:
             self.transcript.jump_bottom()
+
+    def _left_line(self) -> str | None:
+        return next((row.key for row in reversed(self.transcript.rows) if row.kind == "away"), None)
+
+    def action_jump_left(self) -> None:
+        if (key := self._left_line()) is not None:
+            self.transcript.jump_to(key)
+
+    def action_put_away(self) -> None:
+        self.port.send(PutAwayNotes())
 
     def action_resume_queue(self) -> None:
         self.port.send(ResumeQueue())
