@@ -194,7 +194,7 @@ def flying(seat: Seat) -> bool:
 async def release_what_was_never_sent(seat: Seat) -> None:
     """The person takes up what is offered without a risk; what is left is discarded."""
     for send in seat.sends:
-        safe = [c for c in send.choices if c.action in ("send", "resend") and "twice" not in c.risk.lower()]
+        safe = [c for c in send.choices if c.action in ("send", "resend") and not c.risk.startswith("It may")]
         action = safe[0].action if safe else "discard"
         if action in [c.action for c in send.choices]:
             seat.send(ResolveSend(send.client_message_id, action))
