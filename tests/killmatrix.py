@@ -62,6 +62,7 @@ class Outcome:
     died: bool = False  # the step was reached
     code: int = -1
     reran: bool = False
+    note: str = ""
     violations: list[str] = field(default_factory=list)
 
 
@@ -271,6 +272,10 @@ def check(
         wrong.append("the ledger has another conversation or text")
     if outcome.code not in (0, 3, 5):
         wrong.append(f"no end after {AGAIN} attempts: {data.get('error')}")
+    if outcome.code == 5:
+        # Undecidable is an honest answer, and it rightly holds what comes behind it until a person chooses.
+        outcome.note = f"{data.get('delivery')}, {data.get('turn')}: {data.get('error')}"
+        return
     usable(ground, outcome, conversation, mark)
 
 
@@ -304,6 +309,7 @@ def run(seed: int, count: int, say: Any = print) -> list[Outcome]:
             outcome = play(ground, case, f"k{uuid.uuid4().hex[:10]}")
             outcomes.append(outcome)
             word = "; ".join(outcome.violations) or "ok"
+            word += f" [{outcome.note}]" if outcome.note else ""
             died = "" if outcome.died else " (step not reached)"
             reran = " (the server ran it again, and that is said)" if outcome.reran else ""
             say(f"{number:4} {case}: exit {outcome.code}, {word}{reran}{died}", flush=True)
@@ -318,6 +324,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing of ours stays behind
     outcomes = run(given.seed, given.runs)
     violations = sum(len(outcome.violations) for outcome in outcomes)
     died = sum(outcome.died for outcome in outcomes)
