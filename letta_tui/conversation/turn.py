@@ -249,8 +249,14 @@ class Turn:
             self._current.rested = None
         # The first status of a connection that is busy already: the turn was joined in the middle.
         current = self._begin(None if first and self._processing else now)
-        if self._broken:
-            if runs and not set(runs) & set(current.run_ids):
+        if self._broken and runs:
+            inputs = {sent for run in runs for sent in loop.client_message_ids_by_run_id.get(run, ())}
+            if inputs and current.client_message_ids and not inputs & set(current.client_message_ids):
+                # The server restarted and runs something else: the end of the other was not seen.
+                ends = (*ends, self._end("ended_unseen", "", "", "", now))
+                self._old_runs.clear()
+                current = self._begin(None if first and self._processing else now)
+            elif not set(runs) & set(current.run_ids):
                 current.run_ids = []  # run ids mean nothing across a restart of the server
             self._broken = False
         for run in runs:

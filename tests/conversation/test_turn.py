@@ -178,6 +178,29 @@ def test_run_ids_start_again_after_a_restart(play: Play) -> None:
     assert play.ends[1].client_message_ids == ("s9",)
 
 
+@pytest.mark.parametrize("run", ["r1", "r7"])
+def test_a_restarted_server_that_runs_something_else_did_not_finish_the_broken_turn(run: str) -> None:
+    play = Play().begin()
+    play.turn.connected("c2")
+    play(device(True), loop("SENDING_API_REQUEST"), loop(BUSY, run, by_run={run: ["s9"]}))
+    assert play.outcomes == ["ended_unseen"]
+    assert play.ends[0].client_message_ids == ("s1",)
+    play(assistant("other", run=run, seq=1), loop(IDLE), device(False), finished(run=run, turn="t2"))
+    assert play.outcomes == ["ended_unseen", "done"]
+    assert play.ends[1].client_message_ids == ("s9",)
+    assert play.ends[1].run_ids == (run,)
+
+
+def test_a_restarted_server_that_runs_the_same_again_goes_on_with_the_turn(play: Play) -> None:
+    play.begin()
+    play.turn.connected("c2")
+    play(device(True), loop("SENDING_API_REQUEST"), loop(BUSY, "r7", by_run={"r7": ["s1", "s2"]}))
+    play(loop(IDLE), device(False), finished(run="r7", turn="t2"))
+    assert play.outcomes == ["done"]
+    assert play.ends[0].client_message_ids == ("s1", "s2")
+    assert play.ends[0].run_ids == ("r7",)
+
+
 def test_joined_in_the_middle_has_no_start() -> None:
     play = Play()
     play.turn.connected("c2")
