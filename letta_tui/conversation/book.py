@@ -8,7 +8,9 @@ from letta_tui.conversation.places import SendState, place_of
 from letta_tui.conversation.rowlist import Change, RowList
 from letta_tui.seam.state import RowKind, ToolView
 
-_DECIDERS: dict[str, Decider] = {"you": "you", "elsewhere": "elsewhere", "the server": "the server"}
+_DECIDERS: dict[str, Decider] = {
+    name: name for name in ("you", "the config", "elsewhere", "the server")
+}
 
 
 class Book:

@@ -27,7 +27,7 @@ _CLOSED_WORDS = (
     "tool call was cancelled",
 )
 
-Decider = Literal["you", "elsewhere", "the server"]
+Decider = Literal["you", "the config", "elsewhere", "the server"]
 Decision = tuple[Literal["allow", "deny"], Decider, str]  # behaviour, who, reason
 
 
@@ -40,6 +40,7 @@ class Tool:
         "decision",
         "edited",
         "failed",
+        "broke",
         "finished",
         "name",
         "parts",
@@ -63,6 +64,7 @@ class Tool:
         self.result = ""
         self.failed = False
         self.finished = False
+        self.broke = False  # the stream said so; history may call the same end a success
         self.decision: Decision | None = None
         self.started: float | None = None
         self.seconds: float | None = None
@@ -125,14 +127,14 @@ class Tool:
         self.move("running")
 
     def finish(self, *, failed: bool, when: float | None) -> None:
-        self.failed = failed
+        self.failed = self.broke = failed
         if not self.settled and when is not None and self.started is not None:
             self.seconds = max(0.0, when - self.started)
         self._end()
 
     def returned(self, text: str, *, failed: bool) -> None:
         self.finished = True
-        self.failed = failed
+        self.failed = failed or self.broke
         self.result = text
         self._end()
 
@@ -146,7 +148,8 @@ class Tool:
             return
         self.decision = decision
         if self.settled:
-            self._end()
+            if self.state != "closed" or decision[0] == "deny":  # a yes is no result
+                self._end()
         elif decision[0] == "deny":
             self.state = "denied"
         elif self.state == "awaiting":
@@ -158,7 +161,9 @@ class Tool:
             self.state = state
 
     def _end(self) -> None:
-        if self.decision is not None and self.decision[0] == "deny" and (self.failed or not self.finished):
+        behavior, who, _ = self.decision or ("", "", "")
+        # Of others it is only known that they answered; ours is told when it has counted.
+        if behavior == "deny" and (who == "you" or self.failed or not self.finished):
             self.state = "denied"
         elif not self.failed:
             self.state = "done"

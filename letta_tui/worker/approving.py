@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from letta_tui.ledger.errors import LedgerError
 from letta_tui.ledger.values import Approval, ApprovalState
 from letta_tui.protocol import commands
@@ -17,6 +19,9 @@ from letta_tui.worker.room import Room
 DENIED = "The person denied this call and gave no reason."
 DENIED_BECAUSE = "The person denied this call. Reason: {reason}"
 ANSWER_SECONDS = 30.0
+BY_CONFIG = "the config"  # in the place of a window's name
+
+By = Literal["you", "the config"]
 
 
 class Decider:
@@ -24,7 +29,8 @@ class Decider:
         self._desk = desk
         self._publisher = publisher
 
-    async def decide(self, intent: Decide) -> None:
+    async def decide(self, intent: Decide, by: By = "you") -> None:
+        """Write a decision: the person's, or what the config file says."""
         desk, room, link = self._desk, self._desk.room, self._desk.link
         if room is None or link is None or not room.ready or room.blocked:
             desk.tell("The decision was not sent: there is no settled connection now.", "warning")
@@ -46,7 +52,7 @@ class Decider:
                 decision=intent.behavior,
                 message=intent.message,
                 suggestion_ids=intent.suggestion_ids,
-                window_id=desk.config.window_id,
+                window_id=desk.config.window_id if by == "you" else BY_CONFIG,
             )
         except LedgerError as error:
             room.approvals.undecided(intent.request_id, error.words)
@@ -85,7 +91,7 @@ class Decider:
         answer = frame.input_accepted
         if answer is not None and answer.accepted:
             self._moved(room, intent.request_id, "acknowledged", input_id, link.connection_id)
-            desk.put(*room.transcript.decided(view.tool_call_id, intent.behavior, "you", intent.message))
+            desk.put(*room.transcript.decided(view.tool_call_id, intent.behavior, by, intent.message))
         else:
             words = (
                 answer.error
@@ -131,7 +137,8 @@ class Decider:
         """Who decided, on the row of a call that is known from history alone."""
         now = self._desk.ledger.approval(room.place, approval.request_id)
         if now is not None and now.state == "acknowledged":
-            self._desk.put(*room.transcript.decided(now.tool_call_id, now.decision, "you", now.message))
+            by: By = "the config" if now.window_id == BY_CONFIG else "you"
+            self._desk.put(*room.transcript.decided(now.tool_call_id, now.decision, by, now.message))
 
     def _resolved(self, room: Room, approval: Approval) -> str:
         """It no longer waits. Whose word counted is told by the tool's row, when there is one."""

@@ -38,7 +38,6 @@ log = logging.getLogger(__name__)
 
 PATIENCE = 8.0  # seconds the opening of a conversation waits for MCP servers; later ones are added
 MARGIN = 15.0  # seconds before the server stops waiting at which a call is given up here
-BY_CONFIG = "Allowed by the config file."
 
 Key = tuple[Place, str]
 
@@ -135,7 +134,7 @@ class Toolbox:
                 self._desk.tasks.spawn(self._allow(room, view.request_id), "allow")
 
     async def _allow(self, room: Room, request_id: str) -> None:
-        await self._decider.decide(Decide(request_id, "allow", BY_CONFIG))
+        await self._decider.decide(Decide(request_id, "allow"), "the config")
         view = room.approvals.get(request_id)
         if view is not None and view.state != "deciding":
             room.auto.discard(request_id)  # it did not count: the person is asked
@@ -372,7 +371,7 @@ class Toolbox:
                     note = lost_note(call)
                     self._desk.ledger.tool_moved(room.place, call.request_id, "declined", words=note)
                     notes.append(note)
-                elif call.state in ("finished", "written") and _arrived(tool):
+                elif _arrived(tool, call):
                     self._desk.ledger.tool_moved(room.place, call.request_id, "confirmed")
                 else:
                     notes.append(lost_note(call))
@@ -393,8 +392,10 @@ def _row_of(room: Room, tool_call_id: str) -> ToolView | None:
     return next((tool for tool in tools if tool.call_id == tool_call_id), None)
 
 
-def _arrived(tool: ToolView | None) -> bool:
-    return tool is not None and tool.state in ("done", "failed") and is_ours(tool.result)
+def _arrived(tool: ToolView | None, call: ToolCall) -> bool:
+    if call.state not in ("finished", "written") or tool is None or tool.state not in ("done", "failed"):
+        return False
+    return is_ours(tool.result) and (bool(tool.result) or not call.result)
 
 
 def _returns(delta: Delta) -> Iterable[tuple[str, str]]:
