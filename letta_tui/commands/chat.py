@@ -10,15 +10,19 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from letta_tui import __version__
-from letta_tui.commands.context import load_context
+from letta_tui.commands.context import Context, load_context
 from letta_tui.commands.crash import log_to
 from letta_tui.commands.errors import USAGE, CommandError
+from letta_tui.commands.parser import DEFAULTS
 from letta_tui.commands.wiring import need_letta, worker_config
-from letta_tui.paths import Paths
+from letta_tui.config import Profile
+from letta_tui.paths import DEFAULT_PROFILE, Paths, PathsError
 from letta_tui.worker.config import WorkerConfig
 
 if TYPE_CHECKING:
@@ -31,11 +35,51 @@ _LEAVE_SECONDS = 5.0
 
 def run(args: argparse.Namespace) -> int:
     need_terminal()
+    while True:
+        context, config = ready(args)
+        choices = Choices(profile_choices(context), partial(wrong_with, args))
+        code, following = draw(config, context.paths, choices=choices)
+        if not following:
+            return code
+        args = with_profile(args, following)
+
+
+def ready(args: argparse.Namespace) -> tuple[Context, WorkerConfig]:
+    """Everything a worker needs, or ``CommandError``."""
     context = load_context(args)
     config = worker_config(args, context)
     if config.endpoint is None:
         need_letta(context)
-    return show(config, context.paths)
+    return context, config
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The profiles one can change to, and what says in a sentence why one of them cannot be used now."""
+
+    profiles: tuple[Profile, ...] = ()
+    wrong_with: Callable[[str], str] = lambda name: ""
+
+
+def profile_choices(context: Context) -> tuple[Profile, ...]:
+    known = {DEFAULT_PROFILE: Profile(), **context.config.profiles}
+    known.setdefault(context.profile.name, context.profile)
+    return tuple(known.values())
+
+
+def with_profile(args: argparse.Namespace, name: str) -> argparse.Namespace:
+    """The command line as if only the profile had been named: the rest belonged to the one before."""
+    kept = {**vars(args), **DEFAULTS, "profile": name}
+    return argparse.Namespace(**kept)
+
+
+def wrong_with(args: argparse.Namespace, name: str) -> str:
+    """One sentence about why the profile ``name`` cannot be used, or ""."""
+    try:
+        ready(with_profile(args, name))
+    except (CommandError, PathsError) as error:
+        return str(error)
+    return ""
 
 
 def need_terminal() -> None:
@@ -52,13 +96,21 @@ def need_terminal() -> None:
 
 def show(config: WorkerConfig, paths: Paths, hints: Sequence[str] = ()) -> int:
     """Start the worker, draw until the person leaves, and return the exit code."""
+    return draw(config, paths, hints)[0]
+
+
+def draw(
+    config: WorkerConfig, paths: Paths, hints: Sequence[str] = (), choices: Choices | None = None
+) -> tuple[int, str]:
+    """The same; also the name of the profile that was chosen to go on with, "" for none."""
+    choices = choices or Choices()
     gc.disable()  # a sixth of the time to the first picture
     from letta_tui.worker.worker import Worker
 
     log_to(paths.log)
     worker = Worker(config)
     from letta_tui.ui.app import LettaTuiApp
-    from letta_tui.ui.options import AppOptions
+    from letta_tui.ui.options import AppOptions, ProfileChoice
 
     app = LettaTuiApp(
         worker,
@@ -67,6 +119,10 @@ def show(config: WorkerConfig, paths: Paths, hints: Sequence[str] = ()) -> int:
             log_path=paths.log,
             version=__version__,
             on_shown=lambda: _drawn(worker),
+            profiles=tuple(
+                ProfileChoice(each.name, each.where, each.name == paths.profile) for each in choices.profiles
+            ),
+            check_profile=choices.wrong_with,
         ),
     )
     ended_by: list[int] = []
@@ -85,7 +141,9 @@ def show(config: WorkerConfig, paths: Paths, hints: Sequence[str] = ()) -> int:
         app.run()
     finally:
         worker.stop()
-    return 128 + ended_by[0] if ended_by else app.return_code or 0
+    if ended_by:
+        return 128 + ended_by[0], ""
+    return app.return_code or 0, app.next_profile
 
 
 def _drawn(worker: Worker) -> None:

@@ -54,6 +54,8 @@ class LettaTuiApp(App[int]):
         self._last_drain = 0.0
         self._drain_planned = False
         self._saying_goodbye = False
+        self.next_profile = ""
+        """The profile to go on with after this run has ended, when the person chose one."""
         self._terminal_title = ""
         self.written: list[str] = []
         self.register_theme(DARK)
@@ -170,7 +172,24 @@ class LettaTuiApp(App[int]):
         if not isinstance(self.screen, LeaveDialog):
             self.push_screen(LeaveDialog(self.chat.held), self._leave_answered)
 
+    def change_profile(self, name: str) -> None:
+        """End this worker in order and have another started for the profile ``name``."""
+        if self._saying_goodbye:
+            return
+        if wrong := self.options.check_profile(name):
+            self.chat.say(wrong, "error")
+            return
+        self.next_profile = name
+        if not self.chat.turn_running:
+            self.leave("keep")
+            return
+        from letta_tui.ui.dialogs.leave import LeaveDialog
+
+        self.push_screen(LeaveDialog(self.chat.held), self._leave_answered)
+
     def _leave_answered(self, what: str | None) -> None:
+        if what not in ("keep", "stop"):
+            self.next_profile = ""
         if what == "keep" or what == "stop":
             self.leave("stop" if what == "stop" else "keep")
 

@@ -10,12 +10,22 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
+class ProfileChoice:
+    """A profile of the config file. ``where`` is its server in a few words."""
+
+    name: str
+    where: str
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class AppOptions:
     """Settings of one run of the view.
 
     ``clock`` gives seconds since the epoch; tests freeze it. ``hints`` are things to try, shown while the
     conversation is empty. ``log_path`` gets tracebacks, never text of a conversation. ``on_shown`` is called
-    once, when the first picture has been drawn.
+    once, after the first picture. ``profiles`` can be changed to; ``check_profile`` says, before this one is
+    left, in one sentence what is wrong with another ("" when nothing is).
     """
 
     theme: Literal["dark", "light"] = "dark"
@@ -26,3 +36,5 @@ class AppOptions:
     blink: bool = True
     clock: Callable[[], float] = time.time
     on_shown: Callable[[], None] = lambda: None
+    profiles: tuple[ProfileChoice, ...] = ()
+    check_profile: Callable[[str], str] = lambda name: ""
