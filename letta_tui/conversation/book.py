@@ -9,7 +9,7 @@ from letta_tui.conversation.rowlist import Change, RowList
 from letta_tui.seam.state import RowKind, ToolView
 
 _DECIDERS: dict[str, Decider] = {
-    name: name for name in ("you", "the config", "elsewhere", "the server")
+    name: name for name in ("you", "another window", "the config", "elsewhere", "the server")
 }
 
 

@@ -27,7 +27,7 @@ _CLOSED_WORDS = (
     "tool call was cancelled",
 )
 
-Decider = Literal["you", "the config", "elsewhere", "the server"]
+Decider = Literal["you", "another window", "the config", "elsewhere", "the server"]
 Decision = tuple[Literal["allow", "deny"], Decider, str]  # behaviour, who, reason
 
 

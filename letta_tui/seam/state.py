@@ -76,7 +76,7 @@ class ToolView:
     arguments: str = ""
     state: ToolState = "requested"
     result: str = ""
-    decided_by: str = ""  # "you", "the config", "elsewhere", "the server", "": nobody
+    decided_by: str = ""  # "you", "another window", "the config", "elsewhere", "the server"; "": nobody
     reason: str = ""  # the reason of a denial
     seconds: float | None = None
 

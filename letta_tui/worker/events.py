@@ -211,8 +211,12 @@ class Events:
         decided = self._desk.ledger.approval(room.place, settled.request_id)
         if decided is not None:
             self._desk.put(
-                *room.transcript.decided(settled.tool_call_id, decided.decision, "elsewhere", decided.message)
+                *room.transcript.decided(
+                    settled.tool_call_id, decided.decision, "another window", decided.message
+                )
             )
+            verb = "allowed" if decided.decision == "allow" else "denied"
+            self._desk.tell(f"Another window {verb} the tool call.")
 
     def settle_turn(self, link: Link, room: Room) -> None:
         """A reading found everything idle: a turn whose end frame was lost has ended."""
