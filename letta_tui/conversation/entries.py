@@ -35,12 +35,12 @@ class Tool:
     """The state of one tool call, from whatever order its frames and history rows come in."""
 
     __slots__ = (
+        "broke",
         "call_id",
         "complete",
         "decision",
         "edited",
         "failed",
-        "broke",
         "finished",
         "name",
         "parts",
@@ -260,6 +260,7 @@ class Entry:
 
     def row(self) -> Row:
         send = self.send
+        note = send.note if send is not None and send.delivery == "delivered" else ""
         return Row(
             key=self.key,
             kind=self.kind,
@@ -270,5 +271,5 @@ class Entry:
             delivery=send.delivery if send else None,
             outcome=send.outcome if send else "none",
             tool=self.tool.view() if self.tool else None,
-            marks=self.marks,
+            marks=(*self.marks, note) if note and note not in self.marks else self.marks,
         )

@@ -26,7 +26,8 @@ class SendState:
     """What the reducers need to know of a ledger row; the worker fills it after every change.
 
     ``behind``: it was written while a turn was active, so until the server has said otherwise it waits.
-    ``held``: not written: an earlier message has to be settled first (``note`` says why, in words).
+    ``held``: not written: an earlier message has to be settled first. ``note``, in words: why it is held;
+    of a delivered one, what its row has to say besides.
     ``when``: wall clock, seconds. ``otid`` equals the client message id unless given.
     """
 

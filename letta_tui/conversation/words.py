@@ -275,8 +275,8 @@ def twice_note(count: int) -> str:
 def unseen_note(count: int = 1) -> str:
     """The note about turns that ended while nobody watched."""
     if count == 1:
-        return "A turn ended while you were away. Its result is in the conversation below."
-    return f"{count} turns ended while you were away. Their results are in the conversation below."
+        return "A turn ended while nobody watched. What came of it is in the conversation."
+    return f"{count} turns ended while nobody watched. What came of them is in the conversation."
 
 
 def busy_note(*, approval: bool) -> str:

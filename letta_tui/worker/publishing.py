@@ -150,7 +150,9 @@ class Publisher:
                 note = _HELD_WORDS[item.why] if item is not None else ""
                 if not note:
                     note = _why_prepared(room)
-            states[key] = replace(state_of(send), behind=key in room.behind, held=held_here, note=note)
+            state = state_of(send)
+            note = note or state.note
+            states[key] = replace(state, behind=key in room.behind, held=held_here, note=note)
         return states
 
     def _put_approvals(self, room: Room) -> None:
@@ -186,7 +188,17 @@ def state_of(send: Send) -> SendState:
         outcome=send.outcome,
         when=send.created.wall,
         otid=send.otid,
+        note=_remark(send),
     )
+
+
+def _remark(send: Send) -> str:
+    """What the sign of a delivered message does not say."""
+    if send.delivery != "delivered":
+        return ""
+    if "history_twice" in send.last:
+        return "the server restarted and ran this twice"
+    return "its turn ended without an answer" if send.sentence == "delivered_no_reply" else ""
 
 
 def _why_prepared(room: Room) -> str:

@@ -243,3 +243,15 @@ async def test_closing_is_called_safe_only_while_a_keeper_holds_the_conversation
     await seat.until(lambda: any("No keeper holds" in notice for notice in seat.notices), what="a warning")
     keeper.alive = True
     await seat.until(lambda: seat.connection and seat.connection.held, what="held by the next one")
+
+
+async def test_a_message_that_nothing_answered_says_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    seat = await world.window()
+    world.server.hold_turns = True
+    key = await seat.said("hello")
+    await seat.until(lambda: (row := seat.row_of(key)) and row.delivery == "started", what="started")
+    world.server.rows.pop()  # the reply never gets into the history
+    world.server.active = ""
+    world.server.cut()
+    row = await seat.until(lambda: (r := seat.row_of(key)) and r.delivery == "delivered" and r.marks and r)
+    assert row.marks == ("its turn ended without an answer",)
