@@ -134,8 +134,20 @@ class ListModels:
 
 @dataclass(frozen=True, slots=True)
 class CreateAgent:
+    """``personality`` is one of the server's presets: memo, tutorial, blank, linus or kawaii; "" for none."""
+
     name: str
     model: str
+    personality: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ManageAgent:
+    """Rename an agent (``name``), or delete it on the server with everything that is its own."""
+
+    agent_id: str
+    what: Literal["rename", "delete"]
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +225,7 @@ Intent = (
     | ConnectProvider
     | ListModels
     | CreateAgent
+    | ManageAgent
     | SetMode
     | SetCwd
     | SetModel

@@ -355,6 +355,8 @@ class Engine:
                 later = self._lists.models(intent)
             case want.CreateAgent():
                 later = self._manager.create_agent(intent)
+            case want.ManageAgent():
+                later = self._manager.manage_agent(intent)
             case want.SetMode():
                 later = self._controls.set_mode(intent)
             case want.SetCwd():

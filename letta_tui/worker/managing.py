@@ -8,7 +8,13 @@ from typing import Any
 from letta_tui.ledger.errors import LedgerError
 from letta_tui.ledger.values import Place
 from letta_tui.protocol import commands
-from letta_tui.seam.intents import CreateAgent, ForgetConversation, ManageConversation, Redact
+from letta_tui.seam.intents import (
+    CreateAgent,
+    ForgetConversation,
+    ManageAgent,
+    ManageConversation,
+    Redact,
+)
 from letta_tui.transport.connection import TransportError
 from letta_tui.worker.desk import AskFailed, Desk
 from letta_tui.worker.judging import Judge
@@ -94,16 +100,42 @@ class Manager:
                 desk.tell(f"The agent was not created: {error.words}", "error")
             return
         try:
-            frame = await desk.ask(commands.agent_create(body), 60.0)
+            if intent.personality:
+                preset = commands.create_agent(
+                    intent.personality, model=intent.model or None, pin_global=False
+                )
+                agent_id = (await desk.ask(preset, 60.0)).raw.get("agent_id")
+                if isinstance(agent_id, str) and intent.name:
+                    await desk.ask(commands.agent_update(agent_id, {"name": intent.name}))
+            else:
+                agent = (await desk.ask(commands.agent_create(body), 60.0)).raw.get("agent")
+                agent_id = agent.get("id") if isinstance(agent, Mapping) else None
         except AskFailed as failed:
             desk.tell(f"The agent was not created: {failed.words}", "error")
             return
-        agent = frame.raw.get("agent")
-        agent_id = agent.get("id") if isinstance(agent, Mapping) else None
         if not isinstance(agent_id, str):
             desk.tell("The server did not name the agent it created.", "error")
             return
         self.go(CreateIt(agent_id, "a new agent"))
+
+    async def manage_agent(self, intent: ManageAgent) -> None:
+        desk, agent = self._desk, intent.agent_id
+        is_here = desk.place is not None and desk.place.agent_id == agent
+        try:
+            if intent.what == "rename":
+                await desk.ask(commands.agent_update(agent, {"name": intent.name}))
+                if is_here:
+                    desk.set_status(agent_name=intent.name)
+                desk.tell("Renamed.")
+            elif is_here:
+                desk.tell("You are talking to this agent: open another one first.", "warning")
+            else:
+                await desk.ask(commands.agent_delete(agent), 60.0)
+                desk.tell(
+                    "Deleted. What this program stored of its conversations stays until it is forgotten."
+                )
+        except AskFailed as failed:
+            desk.tell(f"That was not possible ({intent.what}): {failed.words}", "error")
 
     def new_conversation(self, agent_id: str | None) -> None:
         agent = agent_id or (self._desk.place.agent_id if self._desk.place else "")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from letta_tui.seam.intents import (
     ForgetConversation,
+    ManageAgent,
     ManageConversation,
     NewConversation,
     OpenConversation,
@@ -13,6 +14,7 @@ from letta_tui.seam.intents import (
     SetCwd,
     SetMode,
     SetModel,
+    UseDevice,
 )
 from letta_tui.ui.chat.slash import Command
 from letta_tui.ui.safe import one_line
@@ -82,9 +84,10 @@ class Commands:
             self._forget(agent, conversation, title)
         elif action == "delete":
             self._sure(
-                f"Delete “{one_line(title, 50)}”?",
-                "The server deletes the conversation with everything in it. This cannot be taken back.",
-                "Delete it",
+                f"Hide “{one_line(title, 50)}”?",
+                "The server has no command that deletes a conversation. It is archived and hidden there, "
+                "with everything in it; what this program stored about it can be forgotten besides.",
+                "Archive and hide it",
                 lambda: self._port.send(ManageConversation(agent, conversation, "delete")),
             )
         elif action in ("archive", "unarchive", "fork", "compact"):
@@ -134,15 +137,85 @@ class Commands:
     # -- agents, models, circumstances
 
     def command_agents(self, argument: str) -> None:
-        from letta_tui.ui.dialogs.lists import NEW, AgentPicker
+        from letta_tui.ui.dialogs.lists import NEW, AgentPicker, manage_agent_picker
 
-        def chosen(agent: str | None) -> None:
-            if agent == NEW:
-                self.open_setup("", step="model")
-            elif agent:
-                self._conversations_of(agent)
+        picker = AgentPicker(self._port)
 
-        self._screen.app.push_screen(AgentPicker(self._port), chosen)
+        def chosen(what: str | None) -> None:
+            if what == NEW:
+                self._new_agent()
+            elif what and what.startswith("manage "):
+                agent = what.removeprefix("manage ")
+                name = picker.name_of(agent)
+                self._screen.app.push_screen(
+                    manage_agent_picker(name), lambda action: self._manage_agent(action, agent, name)
+                )
+            elif what:
+                self._conversations_of(what)
+
+        self._screen.app.push_screen(picker, chosen)
+
+    def _new_agent(self) -> None:
+        from letta_tui.ui.dialogs.lists import character_picker
+
+        def chosen(character: str | None) -> None:
+            if character:
+                self.open_setup("", step="model", character="" if character == "plain" else character)
+
+        self._screen.app.push_screen(character_picker(), chosen)
+
+    def _manage_agent(self, action: str | None, agent: str, name: str) -> None:
+        from letta_tui.ui.dialogs.picker import Ask
+
+        if action == "open":
+            self._conversations_of(agent)
+        elif action == "rename":
+
+            def named(text: str | None) -> None:
+                if text:
+                    self._port.send(ManageAgent(agent, "rename", text))
+
+            self._screen.app.push_screen(Ask("A name for this agent", name), named)
+        elif action == "delete":
+            self._sure(
+                f"Delete the agent “{one_line(name, 50)}”?",
+                "The server deletes it with its memory and its conversations. This cannot be taken back.",
+                "Delete the agent",
+                lambda: self._port.send(ManageAgent(agent, "delete")),
+            )
+
+    def command_profile(self, argument: str) -> None:
+        choices = self._screen.options.profiles
+        if not choices:
+            self._screen.say(
+                "There are no profiles here; `letta-tui profiles` shows the config file.", "warning"
+            )
+            return
+
+        def chosen(name: str | None) -> None:
+            if name and not any(c.current and c.name == name for c in choices):
+                self._screen.letta.change_profile(name)
+
+        if argument:
+            if argument in {c.name for c in choices}:
+                chosen(argument)
+            else:
+                names = ", ".join(c.name for c in choices)
+                self._screen.say(f"There is no profile of that name: {names}.", "warning")
+            return
+        from letta_tui.ui.dialogs.lists import profile_picker
+
+        self._screen.app.push_screen(profile_picker(choices), chosen)
+
+    def command_device(self, argument: str) -> None:
+        from letta_tui.ui.dialogs.lists import DevicePicker
+
+        def chosen(device: str | None) -> None:
+            if device:
+                self._screen.save_draft()
+                self._port.send(UseDevice(device))
+
+        self._screen.app.push_screen(DevicePicker(self._port, self._screen.options.clock), chosen)
 
     def command_model(self, argument: str) -> None:
         if argument:
@@ -192,10 +265,10 @@ class Commands:
     def command_setup(self, argument: str) -> None:
         self.open_setup("")
 
-    def open_setup(self, reason: str, step: str = "provider") -> None:
+    def open_setup(self, reason: str, step: str = "provider", character: str = "") -> None:
         from letta_tui.ui.dialogs.setup import SetupScreen
 
-        self._screen.app.push_screen(SetupScreen(self._port, reason, step))
+        self._screen.app.push_screen(SetupScreen(self._port, reason, step, character))
 
     # -- this window
 

@@ -30,6 +30,7 @@ from letta_tui.seam.updates import (
     ApprovalsChanged,
     ConnectionChanged,
     DraftLoaded,
+    NeedsDevice,
     NeedsSetup,
     Notice,
     QuestionChanged,
@@ -84,6 +85,7 @@ class ChatScreen(Screen[object]):
         self.commands = Commands(self)
         self._tokens = 0
         self._asked_for_setup = False
+        self._asked_for_device = False
         self._clock: Timer | None = None
         self.header = HeaderBar()
         self.transcript = TranscriptView()
@@ -169,6 +171,8 @@ class ChatScreen(Screen[object]):
                     self.composer.say("Taken back: it is here again and will not run.", "info")
             case NeedsSetup(reason):
                 self._setup(reason)
+            case NeedsDevice(reason):
+                self._device(reason)
             case Notice(text, level):
                 self.say(text, level)
             case _:
@@ -230,6 +234,12 @@ class ChatScreen(Screen[object]):
         if not self._asked_for_setup:
             self._asked_for_setup = True
             self.commands.open_setup(reason)
+
+    def _device(self, reason: str) -> None:
+        self.say(reason, "warning")
+        if not self._asked_for_device:
+            self._asked_for_device = True
+            self.commands.command_device("")
 
     def say(self, words: str, level: str = "info") -> None:
         """A remark in the line above the composer."""

@@ -16,7 +16,9 @@ class Command:
 COMMANDS: tuple[Command, ...] = (
     Command("new", "new", "Start a new conversation with this agent"),
     Command("conversations", "conversations", "Open another conversation"),
-    Command("agents", "agents", "Talk to another agent, or make one"),
+    Command("agents", "agents", "Talk to another agent, make, rename or delete one"),
+    Command("profile", "profile", "Go to another server: a profile of the config file", "name"),
+    Command("device", "device", "Choose the machine a hosted conversation runs on"),
     Command("model", "model", "Choose the model", "model"),
     Command("mode", "mode", "Choose what runs without being asked", "mode"),
     Command("cwd", "cwd", "Change the folder the agent works in", "folder"),

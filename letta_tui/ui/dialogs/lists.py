@@ -8,11 +8,12 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from letta_tui.seam.channel import WorkerPort
-from letta_tui.seam.intents import ListAgents, ListConversations, ListModels
-from letta_tui.seam.state import ConversationItem
-from letta_tui.seam.updates import AgentsListed, ConversationsListed, ModelsListed, Update
+from letta_tui.seam.intents import ListAgents, ListConversations, ListDevices, ListModels
+from letta_tui.seam.state import AgentItem, ConversationItem, DeviceItem
+from letta_tui.seam.updates import AgentsListed, ConversationsListed, DevicesListed, ModelsListed, Update
 from letta_tui.ui.dialogs.picker import Item, Picker
-from letta_tui.ui.keys import bindings
+from letta_tui.ui.keys import bindings, only
+from letta_tui.ui.options import ProfileChoice
 from letta_tui.ui.safe import ago, one_line
 
 NEW = "\x00new"
@@ -110,7 +111,9 @@ def manage_picker(title: str, archived: bool) -> Picker:
             Item("fork", "Fork", "a copy to go on with; this one stays as it is"),
             Item("compact", "Compact", "the server summarises the older part"),
             Item("forget", "Forget here", "erases what this computer stored; the server keeps its copy"),
-            Item("delete", "Delete", "on the server, for good", style="$error"),
+            Item(
+                "delete", "Hide", "this server deletes no conversation: archived, in no list", style="$error"
+            ),
         ),
         searchable=False,
     )
@@ -124,11 +127,14 @@ def confirm(title: str, words: str, yes: str) -> Picker:
 
 
 class AgentPicker(Picker):
-    """Returns an agent's id or :data:`NEW`."""
+    """Returns an agent's id, :data:`NEW`, or "manage agent"."""
+
+    BINDINGS = only("conversations", "more")
 
     def __init__(self, port: WorkerPort) -> None:
-        super().__init__("Agents", loading="Asking the server…")
+        super().__init__("Agents", loading="Asking the server…", foot="Enter open · Tab more · Esc back")
         self._port = port
+        self._found: tuple[AgentItem, ...] = ()
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -137,11 +143,91 @@ class AgentPicker(Picker):
     def apply_update(self, update: Update) -> None:
         if isinstance(update, AgentsListed):
             self.words(update.error)
+            self._found = update.items
             known = tuple(
                 Item(a.agent_id, a.name or a.agent_id, a.model, mark="▸" if a.current else " ")
                 for a in update.items
             )
             self.fill((*known, Item(NEW, "A new agent…", mark="+")))
+
+    def action_more(self) -> None:
+        if (item_id := self.highlighted_id) is not None and item_id != NEW:
+            self.dismiss(f"manage {item_id}")
+
+    def name_of(self, agent_id: str) -> str:
+        return next((a.name for a in self._found if a.agent_id == agent_id and a.name), agent_id)
+
+
+def manage_agent_picker(name: str) -> Picker:
+    return Picker(
+        f"“{one_line(name, 60)}”",
+        (
+            Item("open", "Its conversations"),
+            Item("rename", "Rename"),
+            Item("delete", "Delete", "on the server, with its memory, for good", style="$error"),
+        ),
+        searchable=False,
+    )
+
+
+def character_picker() -> Picker:
+    """Presets the server has for a new agent; "" in the answer is none of them."""
+    return Picker(
+        "What kind of agent?",
+        (
+            Item("plain", "A plain one", "with the server's ordinary memory"),
+            Item("memo", "Memo", "the server's preset that keeps notes about you"),
+            Item("tutorial", "Tutorial", "explains itself as it goes"),
+            Item("blank", "Blank", "an empty memory"),
+            Item("linus", "Linus", "blunt"),
+            Item("kawaii", "Kawaii", "playful"),
+        ),
+        searchable=False,
+    )
+
+
+def profile_picker(choices: tuple[ProfileChoice, ...]) -> Picker:
+    return Picker(
+        "Profiles",
+        tuple(Item(c.name, c.name, c.where, mark="▸" if c.current else " ") for c in choices),
+        words="The window goes on with another server; a turn that runs here can be left running.",
+        chosen=next((c.name for c in choices if c.current), ""),
+    )
+
+
+class DevicePicker(Picker):
+    """Returns a device id, or "sandbox"."""
+
+    def __init__(self, port: WorkerPort, clock: Callable[[], float]) -> None:
+        super().__init__("Machines", loading="Asking the service…")
+        self._port = port
+        self._clock = clock
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._port.send(ListDevices())
+
+    def apply_update(self, update: Update) -> None:
+        if not isinstance(update, DevicesListed):
+            return
+        self.words(update.error)
+        items = [self._item(d) for d in update.items]
+        if update.sandbox:
+            mark = "▸" if update.in_sandbox else "+"
+            items.append(Item("sandbox", "A managed sandbox", "made and kept by the service", mark=mark))
+        self.fill(tuple(items), empty="" if items else "There are none.")
+
+    def _item(self, device: DeviceItem) -> Item:
+        if device.online:
+            state = "online"
+        elif device.seen is None:
+            state = "offline"
+        else:
+            state = f"offline, seen {ago(self._clock() - device.seen)}"
+        where = f"{device.folder} ({device.branch})" if device.branch else device.folder
+        note = " · ".join(part for part in (state, where) if part)
+        style = "" if device.online else "$quiet"
+        return Item(device.device_id, device.name, note, mark="▸" if device.current else " ", style=style)
 
 
 class ModelPicker(Picker):

@@ -115,7 +115,8 @@ class ProviderForm(ModalScreen[bool]):
 
 
 class SetupScreen(ModalScreen[None]):
-    """Three steps, each a list or a line; Esc goes one back. ``step``: where to begin."""
+    """Three steps, each a list or a line; Esc goes one back. ``step``: where to begin;
+    ``character``: the server's preset the agent is made from, "" for none."""
 
     BINDINGS = only("list", "leave", "choose", "move(-1)", "move(1)")
     AUTO_FOCUS = ""
@@ -135,11 +136,12 @@ class SetupScreen(ModalScreen[None]):
     }
     """
 
-    def __init__(self, port: WorkerPort, reason: str, step: str = "provider") -> None:
+    def __init__(self, port: WorkerPort, reason: str, step: str = "provider", character: str = "") -> None:
         super().__init__()
         self._port = port
         self._reason = reason
         self._step = step
+        self._character = character
         self._providers: tuple[ProviderItem, ...] | None = None
         self._models: tuple[ModelItem, ...] | None = None
         self._error = ""
@@ -289,7 +291,7 @@ class SetupScreen(ModalScreen[None]):
         if self._step == "name" and name and not self._creating:
             self._creating = True
             self._error = ""
-            self._port.send(CreateAgent(name, self._model))
+            self._port.send(CreateAgent(name, self._model, self._character))
             self._draw()
 
     def on_key(self, event: events.Key) -> None:
