@@ -84,6 +84,14 @@ KEYS: tuple[Key, ...] = (
     Key("mode", "text", "permission mode of new conversations (default `standard`)", choices=MODES),
     Key("cwd", "path", "working folder of new conversations (default: the current one)"),
     Key(
+        "notifications",
+        "text",
+        "what happens while nobody looks: `on`, `bell` (of the terminal only) or `off` (default `on`)",
+        choices=("on", "bell", "off"),
+    ),
+    Key("notification_seconds", "number", "turns shorter than this end quietly (default 10)"),
+    Key("notification_details", "switch", "let notifications name the tool or the error (default false)"),
+    Key(
         "skill_sources",
         "texts",
         "where the agent's skills come from (default: as the conversation has them)",
@@ -127,6 +135,9 @@ class Profile:
     agent: str = ""
     mode: str = ""
     cwd: Path | None = None
+    notifications: Literal["on", "bell", "off"] = "on"
+    notification_seconds: float = 10.0
+    notification_details: bool = False
     skill_sources: tuple[str, ...] = ()
     toolset: str = ""
     toolset_include: tuple[str, ...] = ()

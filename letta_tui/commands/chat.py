@@ -116,6 +116,7 @@ def draw(
         worker,
         AppOptions(
             hints=tuple(hints),
+            notifications=config.notifications,
             log_path=paths.log,
             version=__version__,
             on_shown=lambda: _drawn(worker),

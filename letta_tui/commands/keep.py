@@ -20,6 +20,7 @@ from letta_tui.commands.wiring import (
     named_endpoint,
     profile_endpoint,
     watching_options,
+    with_manners,
 )
 from letta_tui.keeper.process import AlreadyRunning, CannotRun, Keeper
 from letta_tui.paths import private_folder
@@ -37,11 +38,12 @@ def run(args: argparse.Namespace) -> int:
     elif context.profile.kind != "embedded":
         endpoint = profile_endpoint(context.profile)
     if endpoint is not None:
-        options = replace(watching_options(endpoint), idle_seconds=0)
+        options = watching_options(endpoint)
         paths = beside(paths, endpoint)
         for folder in (paths.state, paths.runtime):
             private_folder(folder)
     shown = endpoint.shown if endpoint is not None else "the embedded server"
+    options = with_manners(options, context.profile)
     keeper = Keeper(paths, options, os.environ, holds=holds, say=lambda words: print(words, flush=True))
     try:
         asyncio.run(keeper.run(ready=lambda: print(f"Keeping {shown}; Ctrl+C ends it.", flush=True)))

@@ -102,6 +102,12 @@ def _session_options() -> _Parser:
         default=argparse.SUPPRESS,
         help="the folder in which the agent's tools work",
     )
+    options.add_argument(
+        "--confine",
+        choices=("memory",),
+        default=argparse.SUPPRESS,
+        help="let the embedded server write to the memory of the agent (--agent) alone, or start nothing",
+    )
     return options
 
 
@@ -113,6 +119,7 @@ DEFAULTS: dict[str, Any] = {
     "conversation": None,
     "mode": None,
     "cwd": None,
+    "confine": None,
     "new": False,
     "default": False,
     "json": False,
@@ -318,6 +325,7 @@ _BELONGS_TO: dict[str, tuple[str, tuple[str, ...]]] = {
     "conversation": ("--conversation", ("", "send")),
     "mode": ("--mode", ("", "send")),
     "cwd": ("--cwd", ("", "send")),
+    "confine": ("--confine", ("", "send")),
     "new": ("--new", ("", "demo")),
     "default": ("--default", ("",)),
 }

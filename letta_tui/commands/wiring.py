@@ -36,7 +36,7 @@ def worker_config(args: argparse.Namespace, context: Context) -> WorkerConfig:
         ledger_path=context.paths.ledger,
         cache_path=context.paths.cache_db,
         endpoint=endpoint,
-        keeper=keeper_for(endpoint, context),
+        keeper=keeper_for(endpoint, context, confined_to(args, endpoint, context.profile)),
         target=Target(
             agent_id=args.agent or (None if args.conversation else context.profile.agent or None),
             conversation_id=args.conversation,
@@ -54,6 +54,8 @@ def worker_config(args: argparse.Namespace, context: Context) -> WorkerConfig:
         toolset_include=context.profile.toolset_include,
         client_version=__version__,
         hosted=hosted_options(context.profile),
+        long_turn=context.profile.notification_seconds,
+        notifications=context.profile.notifications,
     )
 
 
@@ -65,18 +67,45 @@ def hosted_options(profile: Profile) -> HostedOptions:
     )
 
 
-def keeper_for(endpoint: Endpoint | None, context: Context) -> KeeperAdapter | None:
+def confined_to(args: argparse.Namespace, endpoint: Endpoint | None, profile: Profile) -> str | None:
+    """The agent whose memory is all that the server may write to; ``None`` unless that was asked for."""
+    if args.confine is None:
+        return None
+    if endpoint is not None:
+        raise CommandError("--confine is for the embedded server: this one was started by others.", USAGE)
+    agent: str = args.agent or profile.agent
+    if not agent:
+        raise CommandError(
+            "--confine memory needs --agent: such a server can write to that agent's memory alone.", USAGE
+        )
+    return agent
+
+
+def keeper_for(
+    endpoint: Endpoint | None, context: Context, confine_agent: str | None = None
+) -> KeeperAdapter | None:
     """Who keeps turns alive when this window dies; ``None`` where the server does it by itself (hosted).
 
     The embedded server's keeper also starts it. In front of a direct server a keeper only stays subscribed.
     """
     paths, name = keeper_paths(context.paths), context.profile.name
     if endpoint is None:
-        return KeeperAdapter(paths, options_for(context), name)
+        options = replace(options_for(context), confine_agent=confine_agent)
+        return KeeperAdapter(paths, with_manners(options, context.profile), name)
     if endpoint.kind != "direct":
         return None
-    options = watching_options(endpoint, context.profile.idle_minutes * 60)
+    options = with_manners(watching_options(endpoint, context.profile.idle_minutes * 60), context.profile)
     return KeeperAdapter(beside(paths, endpoint), options, name, server=endpoint)
+
+
+def with_manners(options: KeeperOptions, profile: Profile) -> KeeperOptions:
+    """How the keeper calls a person whose windows are closed."""
+    return replace(
+        options,
+        notify=profile.notifications == "on",
+        notify_after=profile.notification_seconds,
+        notify_details=profile.notification_details,
+    )
 
 
 def options_for(context: Context) -> KeeperOptions:

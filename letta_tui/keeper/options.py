@@ -58,7 +58,9 @@ class KeeperOptions:
     environment of the server; a value of ``None`` drops a variable. ``cwd``: the server's working folder.
     ``companions``: commands that live as long as the server does (each starts before it, and prints a line
     with "Listening" when it is ready). ``idle_seconds``: how long nothing may happen before the keeper
-    leaves. ``confine_agent``: the agent whose memory folder is all that the server may write to.
+    leaves. ``notify``: show on the desktop what happens while no window shows the conversation, with turns of
+    ``notify_after`` seconds or more, and with the tool's name or the error if ``notify_details``.
+    ``confine_agent``: the agent whose memory folder is all that the server may write to.
     """
 
     url: str | None = None
@@ -73,6 +75,9 @@ class KeeperOptions:
     companions: tuple[tuple[str, ...], ...] = ()
     idle_seconds: float = DEFAULT_IDLE_SECONDS
     confine_agent: str | None = None
+    notify: bool = True
+    notify_after: float = 10.0
+    notify_details: bool = False
 
     def to_json(self) -> str:
         raw = asdict(self)
@@ -100,4 +105,7 @@ class KeeperOptions:
             companions=tuple(tuple(c) for c in raw.get("companions") or ()),
             idle_seconds=float(raw.get("idle_seconds", DEFAULT_IDLE_SECONDS)),
             confine_agent=raw.get("confine_agent"),
+            notify=raw.get("notify") is not False,
+            notify_after=float(raw.get("notify_after", 10.0)),
+            notify_details=raw.get("notify_details") is True,
         )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from letta_tui import __version__
+from letta_tui.keeper import notify
 from letta_tui.keeper.control import CONTROL, SOCKET_NAME, ControlError, ControlServer, Peer
 from letta_tui.keeper.ends import End, EndLog
 from letta_tui.keeper.files import KeeperLock, SavedServer, SavedState, read_state, write_state
@@ -49,6 +50,7 @@ class Keeper:
     ) -> None:
         self._paths = paths
         self._options = options
+        self._environ = environ
         self._say = say
         self._lock = KeeperLock(paths.lock)
         self._log = EndLog(paths.ends)
@@ -260,7 +262,20 @@ class Keeper:
     def _note(self, ends: list[End]) -> None:
         for end in ends:
             self._log.note(end)
+            self._notify(end)
             self._control.news({"news": "end", **end.to_json()})
+
+    def _notify(self, end: End) -> None:
+        """Tell the desktop, unless a window shows the conversation: that one rings by itself."""
+        place = (end.agent_id, end.conversation_id)
+        if any(peer.attached and place in peer.holds for peer in self._control.peers):
+            return
+        options = self._options
+        words = notify.words_for(
+            end, notify.Manners(options.notify, options.notify_after, options.notify_details)
+        )
+        if words:
+            notify.show(words, self._environ)
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.create_task(work)

@@ -107,4 +107,6 @@ class WorkerConfig:
     hold_wait: float = 10.0  # how long a send waits for the keeper to confirm its hold
     hold_again: float = 3.0  # seconds between two questions whether the keeper still holds it
     cache_path: Path | None = None
+    long_turn: float = 10.0  # seconds after which its end is worth telling somebody who looks elsewhere
+    notifications: Literal["on", "bell", "off"] = "on"
     hosted: HostedOptions = HostedOptions()

@@ -24,7 +24,6 @@ log = logging.getLogger(__name__)
 
 WEDGE = "already has an active run"  # in the server's words, when a cut-off turn left its run open
 INTERRUPTED = "Interrupted"  # the status of a turn that somebody stops, before it ends
-LONG_TURN = 10.0  # seconds after which the end of a turn is worth telling somebody who looks elsewhere
 
 _ENDS: dict[TurnOutcome, EvidenceKind] = {
     "done": "turn_done",
@@ -251,7 +250,7 @@ class Events:
         title = self._desk.status.conversation_title or self._desk.status.agent_name
         if end.outcome == "failed":
             self._desk.put(Attention("failed", title))
-        elif end.outcome == "done" and (end.duration or 0) >= LONG_TURN:
+        elif end.outcome == "done" and (end.duration or 0) >= self._desk.config.long_turn:
             self._desk.put(Attention("turn_ended", title))
         self.turn_over()
 
