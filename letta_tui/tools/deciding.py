@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from letta_tui.ledger.calls import ToolCall
 from letta_tui.ledger.values import Approval
+from letta_tui.protocol import Delta
+from letta_tui.seam.state import ToolView
 from letta_tui.tools.values import Tool
-
-PERMISSION = "perm-"  # the server's request for a permission is named after the call (0.34.12)
 
 # How the server words results that are not the tool's own (0.34.12).
 _NOT_OURS = ("External tool execution error:", "External tool call timed out", "User interrupted")
@@ -118,6 +118,24 @@ def unknown_words(name: str) -> str:
 def is_ours(returned: str) -> bool:
     """Whether a tool's result in the conversation is the tool's own, and not the server's word for none."""
     return not returned.lstrip().startswith(_NOT_OURS)
+
+
+def arrived(tool: ToolView | None, call: ToolCall) -> bool:
+    """Whether the conversation's row of a call shows that its answer reached the server."""
+    if call.state not in ("finished", "written") or tool is None or tool.state not in ("done", "failed"):
+        return False
+    return is_ours(tool.result) and (bool(tool.result) or not call.result)
+
+
+def returns(delta: Delta) -> Iterator[tuple[str, str]]:
+    """(tool call id, text) of a return in the stream; the server says both one and a list of them."""
+    several = delta.raw.get("tool_returns")
+    for raw in (delta.raw, *(several if isinstance(several, list) else ())):
+        if not isinstance(raw, Mapping):
+            continue
+        call_id, text = raw.get("tool_call_id"), raw.get("tool_return")
+        if isinstance(call_id, str) and isinstance(text, str):
+            yield call_id, text
 
 
 def lost_note(call: ToolCall) -> str:

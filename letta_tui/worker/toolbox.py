@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,20 @@ from letta_tui.ledger.values import Place
 from letta_tui.protocol import Delta, Frame, commands
 from letta_tui.protocol.events import ControlRequest, ExternalToolCall
 from letta_tui.seam.intents import Decide
-from letta_tui.seam.state import ApprovalView, ToolView
+from letta_tui.seam.state import ApprovalView
 from letta_tui.seam.updates import Attention
-from letta_tui.tools.deciding import Ask, Ignore, Refuse, Repeat, Run, is_ours, lost_note, plan
+from letta_tui.tools.deciding import (
+    Ask,
+    Ignore,
+    Refuse,
+    Repeat,
+    Run,
+    arrived,
+    is_ours,
+    lost_note,
+    plan,
+    returns,
+)
 from letta_tui.tools.mcp import McpHost
 from letta_tui.tools.running import run
 from letta_tui.tools.values import SERVER_WAITS, Outcome, Tool
@@ -342,7 +352,7 @@ class Toolbox:
         """A tool's return in the stream: proves that an answer arrived, or that it did not."""
         if delta.message_type != "tool_return_message" or not self._written:
             return
-        for call_id, text in _returns(delta):
+        for call_id, text in returns(delta):
             call = self._written.pop((room.place, call_id), None)
             if call is None:
                 continue
@@ -365,13 +375,14 @@ class Toolbox:
             if call.window_id != mine and windows.is_alive(self._desk.ledger, call.window_id):
                 continue
             self._written.pop((room.place, call.tool_call_id), None)
-            tool = _row_of(room, call.tool_call_id)
+            rows = (row.tool for row in reversed(room.transcript.rows) if row.tool is not None)
+            tool = next((one for one in rows if one.call_id == call.tool_call_id), None)
             try:
                 if call.state == "asked":
                     note = lost_note(call)
                     self._desk.ledger.tool_moved(room.place, call.request_id, "declined", words=note)
                     notes.append(note)
-                elif _arrived(tool, call):
+                elif arrived(tool, call):
                     self._desk.ledger.tool_moved(room.place, call.request_id, "confirmed")
                 else:
                     notes.append(lost_note(call))
@@ -385,24 +396,3 @@ class Toolbox:
         self._desk.ledger.tool_moved(call.place, call.request_id, "lost", words=note)
         room.notes.append(note)
         self._desk.tell(note, "warning")
-
-
-def _row_of(room: Room, tool_call_id: str) -> ToolView | None:
-    tools = (row.tool for row in reversed(room.transcript.rows) if row.tool is not None)
-    return next((tool for tool in tools if tool.call_id == tool_call_id), None)
-
-
-def _arrived(tool: ToolView | None, call: ToolCall) -> bool:
-    if call.state not in ("finished", "written") or tool is None or tool.state not in ("done", "failed"):
-        return False
-    return is_ours(tool.result) and (bool(tool.result) or not call.result)
-
-
-def _returns(delta: Delta) -> Iterable[tuple[str, str]]:
-    """(tool call id, text) of a return; the server says both one and a list of them."""
-    for raw in (delta.raw, *(delta.raw.get("tool_returns") or ())):
-        if not isinstance(raw, dict):
-            continue
-        call_id, text = raw.get("tool_call_id"), raw.get("tool_return")
-        if isinstance(call_id, str) and isinstance(text, str):
-            yield call_id, text
