@@ -100,7 +100,8 @@ class Publisher:
 
     def view_of(self, room: Room, send: Send, waiting: dict[str, Held]) -> SendView:
         key = send.client_message_id
-        verdict = room.verdicts.get(key)
+        verdict = room.verdict(send)
+        sentence = "" if send.delivery in IN_FLIGHT else send.sentence
         checking = key in room.checking or (send.delivery in IN_FLIGHT and verdict is None and not room.ready)
         released = send.delivery == "prepared" and key in room.released
         offers = () if checking or released or verdict is None else verdict.offers
@@ -125,7 +126,7 @@ class Publisher:
                 ),
                 risks=tuple((offer.action, offer.risk) for offer in offers),
                 reason=refusal,
-                sentence=verdict.sentence if verdict is not None else send.sentence,
+                sentence=verdict.sentence if verdict is not None else sentence,
                 no_reply=verdict is not None and verdict.sentence == "delivered_no_reply",
                 twice="history_twice" in send.last,
                 held=released,

@@ -83,6 +83,11 @@ class Room:
             and (runtime.agent_id or "") == (self.runtime.agent_id or "")
         )
 
+    def verdict(self, send: Send) -> Verdict | None:
+        """The verdict on a send while it is about what the send is now: events move it on meanwhile."""
+        found = self.verdicts.get(send.client_message_id)
+        return found if found is not None and found.delivery == send.delivery else None
+
     def anchor(self) -> Anchor | None:
         """The last row of history now; None while the history is not known."""
         if not self.history_known:

@@ -138,6 +138,7 @@ class Sender:
             self._publisher.touch()
             return
         reached("send.after_attempt")
+        room.verdicts.pop(key, None)  # it is on its way again: what was offered before is over
         self._reload(room, key)
         if not self._stands(link, room, attempt):
             return
@@ -344,7 +345,8 @@ class Sender:
 
     @staticmethod
     def _offered(room: Room, key: str) -> frozenset[str]:
-        verdict = room.verdicts.get(key)
+        send = room.sends.get(key)
+        verdict = room.verdict(send) if send is not None else None
         if verdict is None or key in room.checking:
             return frozenset()
         return frozenset(offer.action for offer in verdict.offers)

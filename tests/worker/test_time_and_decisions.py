@@ -13,6 +13,7 @@ from letta_tui.conversation.reconcile import Policy
 from letta_tui.ledger.store import Ledger
 from letta_tui.ledger.values import Place
 from letta_tui.seam.intents import Decide, ResolveSend
+from letta_tui.seam.updates import SendsChanged
 from letta_tui.transport.endpoint import server_key
 from letta_tui.worker.config import Hands, Target, WorkerConfig
 from letta_tui.worker.ports import EndNote, KeeperTrouble, Whereabouts
@@ -255,3 +256,42 @@ async def test_a_message_that_nothing_answered_says_so(world: World, monkeypatch
     world.server.cut()
     row = await seat.until(lambda: (r := seat.row_of(key)) and r.delivery == "delivered" and r.marks and r)
     assert row.marks == ("its turn ended without an answer",)
+
+
+async def test_nothing_is_offered_for_a_message_that_is_on_its_way(world: World) -> None:
+    seat = await world.window()
+    world.server.refuse_connections = 1
+    world.server.hold_turns = True
+    world.server.cut()
+    await seat.until(lambda: seat.connection is not None and seat.connection.phase == "lost")
+    key = await seat.said("held for a moment")
+    await seat.until(lambda: (row := seat.row_of(key)) and row.delivery == "started", what="started")
+    views = [
+        view
+        for update in seat.seen
+        if isinstance(update, SendsChanged)
+        for view in update.items
+        if view.client_message_id == key
+    ]
+    assert {view.delivery for view in views} >= {"unconfirmed", "started"}
+    assert [view for view in views if view.choices] == []
+
+
+async def test_an_offer_is_gone_as_soon_as_it_is_taken(world: World) -> None:
+    seat = await world.window()
+    world.server.lose_acks, world.server.take_input = 1, False
+    key = await seat.said("hello")
+    await seat.until(lambda: (v := seat.view_of(key)) and v.choices, what="an offer")
+    world.server.mute_acks = world.server.hold_turns = True
+    world.server._input = lambda connection, command: None  # type: ignore[method-assign]
+    seat.send(ResolveSend(key, "resend"))
+    await seat.until(lambda: (v := seat.view_of(key)) and not v.choices, timeout=5, what="no offer")
+    before = len(world.server.commands("input"))
+    seat.send(ResolveSend(key, "resend"))
+    seat.send(ResolveSend(key, "discard"))
+    await seat.until(lambda: len(seat.notices) >= 2, timeout=5, what="both refused")
+    assert len(world.server.commands("input")) == before
+    with world.ledger() as ledger:
+        send = ledger.send(key)
+        assert send is not None
+        assert send.delivery == "unconfirmed"
