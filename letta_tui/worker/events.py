@@ -142,7 +142,10 @@ class Events:
             self._desk.tell(error.words, "error")
             return None
         if send is not None:
+            before = room.sends.get(key)
             room.sends[key] = send
+            if link is not None and before is not None and _reran(before, kind, link.life):
+                return self.observe(link, frame, key, "server_reran", run_id=run_id) or send
         return send
 
     # --- what frames prove ---
@@ -209,6 +212,7 @@ class Events:
             return
         decided = self._desk.ledger.approval(room.place, settled.request_id)
         if decided is not None:
+            # The ledger is shared by the windows of this client, so another of them has answered.
             self._desk.put(
                 *room.transcript.decided(
                     settled.tool_call_id, decided.decision, "another window", decided.message
@@ -299,3 +303,14 @@ class Events:
 
 def _paused(state: QueueState, key: str) -> dict[str, Any]:
     return {"paused": any(item.paused for item in state.items if item.client_message_id == key)}
+
+
+def _reran(before: Send, kind: EvidenceKind, life: str) -> bool:
+    """Whether this sighting proves a second run: it had one in an earlier life of the server.
+
+    History alone may not tell: a server that was killed early in a turn has not kept that turn's row.
+    """
+    if kind not in ("queue_seen", "echo", "run_seen") or "server_reran" in before.last:
+        return False
+    ran = before.last.get("run_seen")
+    return ran is not None and bool(life) and bool(ran.server_life) and ran.server_life != life
