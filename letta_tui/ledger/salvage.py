@@ -78,9 +78,8 @@ def rescue(conn: sqlite3.Connection, damaged: Path, reason: str, now: Stamp) -> 
     sends = counts.get("sends", 0)
     part = f"not all of {', '.join(lost)} could be read" if lost else "every table could be read"
     words = (
-        f"The ledger was damaged. It was moved aside to {damaged}; {sends} "
-        f"{'message was' if sends == 1 else 'messages were'} rescued and {part}. Nothing rescued is sent "
-        f"by itself."
+        f"The ledger was damaged. {sends} {'message was' if sends == 1 else 'messages were'} rescued "
+        f"({part}); nothing rescued is sent by itself. The damaged file is kept beside it: {damaged.name}"
     )
     return Salvage(reason=reason, moved_to=str(damaged), rows=counts, lost=tuple(lost), words=words)
 
