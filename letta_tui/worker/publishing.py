@@ -23,6 +23,8 @@ _HELD_WORDS = {
     "queue_long": "Waits here because the server's queue is long.",
 }
 
+ASKS = "Waiting for your decision"  # about a call that the server takes for running
+
 
 class Publisher:
     """``touch`` after any change; the updates go out at the end of the current step of the loop."""
@@ -71,7 +73,7 @@ class Publisher:
         turn = room.turn
         desk.set_status(
             activity="approval" if room.asks else turn.activity,
-            activity_words=turn.activity_words,
+            activity_words=ASKS if room.asks else turn.activity_words,
             turn_started=turn.started,
             tokens=turn.tokens if turn.tokens is not None else desk.status.tokens,
         )
