@@ -86,7 +86,8 @@ class Oneshot:
                     return result
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:
-                    return Result("timeout")
+                    ready = self.connection.phase == "ready"
+                    return Result("timeout", "" if ready else self.connection.words)
                 self._changed.wait(0.5 if left is None else min(left, 0.5))
         finally:
             self._port.on_update(None)

@@ -298,6 +298,11 @@ def _check_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) ->
             continue
         if name in ("--token", "--api-key", "--password"):
             raise UsageError(f"{name} does not exist: others can read a command line. Use --token-file FILE.")
+        if name == "--stateless":
+            raise UsageError(
+                "--stateless does not exist: the App Server has no field for a turn that leaves no trace; "
+                "`send --agent ID` puts each message into a conversation of its own."
+            )
         near = difflib.get_close_matches(name, known, n=1)
         meant = f" Did you mean {near[0]}?" if near else " `letta-tui --help` shows what is possible."
         raise UsageError(f"There is no option {name}.{meant}")

@@ -79,6 +79,8 @@ def deliver(config: WorkerConfig, context: Context, job: Job) -> int:
     except KeyboardInterrupt:
         interrupted, result = True, Result("timeout", "Interrupted.")
     stops = result.ending in ("approval", "timeout") and not watch.connection.held and running(watch)
+    if config.endpoint is not None and config.endpoint.kind == "hosted":
+        stops = False  # a machine of the service does not notice who comes and goes
     # Leaving a server that nobody else holds would cut the turn off and wedge the conversation: it is ended
     # in order instead.
     worker.send(Quit("stop" if stops else "keep"))
