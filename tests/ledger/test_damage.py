@@ -114,7 +114,7 @@ def test_a_damaged_file_is_moved_aside_whole_and_salvaged(
         salvage = ledger.opening.salvage
         assert salvage is not None
         assert salvage.reason
-        assert str(salvage.moved_to) in salvage.words
+        assert Path(salvage.moved_to).name in salvage.words
         assert Path(salvage.moved_to).read_bytes() == bytes(data), "kept exactly as it was found"
         rescued = ledger.sends()
         assert len(rescued) >= least
