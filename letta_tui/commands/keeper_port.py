@@ -58,7 +58,7 @@ class KeeperAdapter:
             return Whereabouts(self._server)
         address = await self._with(lambda handle: handle.endpoint())
         endpoint = embedded(address.url, identity=self._identity, token_file=address.token_file)
-        return Whereabouts(endpoint, life=address.life, owned=address.owned)
+        return Whereabouts(endpoint, life=address.life, owned=address.owned, note=address.note)
 
     async def hold(self, agent_id: str, conversation_id: str) -> bool:
         return await self._with(lambda handle: handle.hold(agent_id, conversation_id))

@@ -52,13 +52,14 @@ class ServerAddress:
     """Where the server listens. ``url`` is a ``ws://…/ws`` URL; ``token_file`` is absolute.
 
     ``life`` changes whenever another server process answers there: run ids mean nothing across it.
-    ``owned``: the keeper started that server, so it can restart it.
+    ``owned``: the keeper started that server, so it can restart it. ``note``: something a person should know.
     """
 
     url: str
     token_file: Path | None
     life: str = ""
     owned: bool = True
+    note: str = ""
 
     def token(self) -> str | None:
         """The capability token, read afresh; ``None`` when the server needs none."""
@@ -223,6 +224,7 @@ def _address(raw: Mapping[str, Any]) -> ServerAddress:
         token_file=Path(token) if token else None,
         life=str(raw.get("life", "")),
         owned=bool(raw.get("owned", True)),
+        note=str(raw.get("note") or ""),
     )
 
 

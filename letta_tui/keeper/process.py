@@ -350,7 +350,8 @@ class Keeper:
             self._consider()
             return {}
         if what == "endpoint":
-            return self._address(await self._ensure_server())
+            address = self._address(await self._ensure_server())
+            return {**address, "note": await asyncio.to_thread(self._server.sharing)}
         if what in ("hold", "release", "forget"):
             return await self._place(peer, what, (str(ask.get("agent_id")), str(ask.get("conversation_id"))))
         if what == "status":

@@ -16,6 +16,7 @@ from letta_tui.keeper.files import SavedServer, write_private
 from letta_tui.keeper.identity import ProcessIdentity, children, end_process, wait_gone
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.keeper.program import NoProgram, find_letta, server_environment
+from letta_tui.keeper.sharing import data_folder, others, words_about
 from letta_tui.keeper.spawn import spawn_detached
 
 START_SECONDS = 30.0
@@ -74,6 +75,12 @@ class EmbeddedServer:
 
     def alive(self) -> bool:
         return self.running is not None and self.running.identity.alive()
+
+    def sharing(self) -> str:
+        """Who else works on the server's data folder, in words; "" for nobody. Takes some 50 milliseconds."""
+        if self.running is None:
+            return ""
+        return words_about(others(self._environ, self.running.identity), data_folder(self._environ))
 
     async def revive_companions(self) -> SavedServer | None:
         """Start companions anew that have ended; returns the new state if anything changed."""

@@ -45,6 +45,7 @@ class Connector:
         self._backoff = Backoff(hands.random)
         self._nudge = asyncio.Event()
         self._broke = False
+        self._noted = ""  # what was last told about the place of the server
         self._moving = False
         self.live: Live = _nothing
         self.down: Callable[[Link], None] = lambda link: None
@@ -98,6 +99,9 @@ class Connector:
         phase = "connecting" if desk.connection.phase != "starting" else "starting"
         desk.set_connection(phase=phase, words="Looking for the server.", retry_at=None, held=False)
         where = await self._resolve()
+        if where.note and where.note != self._noted:
+            self._noted = where.note
+            desk.tell(where.note, "warning")
         endpoint = where.endpoint
         embedded = endpoint.kind == "embedded"
         desk.set_connection(

@@ -41,11 +41,15 @@ class KeeperTrouble(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """Where the server is now. ``life`` changes with every start of it; ``owned``: it can be restarted."""
+    """Where the server is now. ``life`` changes with every start of it; ``owned``: it can be restarted.
+
+    ``note``: a sentence the person should read once.
+    """
 
     endpoint: Endpoint
     life: str = ""
     owned: bool = False
+    note: str = ""
 
 
 class KeeperPort(Protocol):
