@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.color import Color
+from textual.filter import LineFilter
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -29,37 +32,63 @@ class Painter:
         self._palette = palette.Palette(widget)
         self._bar = BAR[ascii_only] + " "
         self._strips: dict[tuple[object, ...], tuple[Line, Strip]] = {}
+        self._width = 0
+        self._sides = (0, 0)
+        self._filters: Sequence[LineFilter] = ()
+        self._blank: Strip | None = None
+        self._ground: Color | None = None
+
+    def prepare(self, width: int, left: int, right: int, filters: Sequence[LineFilter]) -> None:
+        """What all lines share: cells of text, padding beside it, filters for the terminal's colours."""
+        if (width, (left, right), filters) != (self._width, self._sides, self._filters):
+            self._width, self._sides, self._filters = width, (left, right), filters
+            self.forget()
 
     def forget(self) -> None:
         """Lines have other numbers now, or another width."""
         self._strips.clear()
+        self._blank = None
+        self._ground = None
 
     def new_look(self) -> None:
         """The theme changed."""
         self._palette.clear()
-        self._strips.clear()
+        self.forget()
 
     def search(self, needle: str) -> None:
         self.needle = needle
         self._strips.clear()
 
-    def blank(self, width: int) -> Strip:
-        return Strip.blank(width, self._palette.base)
+    def blank(self) -> Strip:
+        if self._blank is None:
+            self._blank = self._finish(Strip.blank(self._width, self._palette.base))
+        return self._blank
 
-    def line(
-        self, entry: Entry, number: int, width: int, selected: tuple[int, int] | None, on_cursor: bool
-    ) -> Strip:
+    def line(self, entry: Entry, number: int, selected: tuple[int, int] | None, on_cursor: bool) -> Strip:
         """Line ``number`` of ``entry``; ``selected`` are the columns (end -1: to the end) under the mouse."""
         line = entry.line(number)
         place = entry.ordinal * LINES_PER_ROW + number
-        key = (id(line), place, width, selected, on_cursor, self.needle, entry.row.kind)
+        key = (id(line), place, selected, on_cursor, self.needle, entry.row.kind)
         kept = self._strips.get(key)
         if kept is not None and kept[0] is line:
             return kept[1]
-        strip = self._strip(entry, number, line, width, selected, on_cursor).apply_offsets(0, place)
+        strip = self._strip(entry, number, line, self._width, selected, on_cursor)
+        strip = self._finish(strip.apply_offsets(0, place))
         if len(self._strips) > _KEPT:
             self._strips.clear()
         self._strips[key] = (line, strip)  # keeping the line keeps its id from being used again
+        return strip
+
+    def _finish(self, strip: Strip) -> Strip:
+        left, right = self._sides
+        base = self._palette.base
+        if left or right:
+            segments = [Segment(" " * left, base), *strip, Segment(" " * right, base)]
+            strip = Strip([segment for segment in segments if segment.text], left + strip.cell_length + right)
+        if self._ground is None:
+            self._ground = self._widget.background_colors[1]
+        for each in self._filters:
+            strip = strip.apply_filter(each, self._ground)
         return strip
 
     def _strip(

@@ -7,6 +7,7 @@ estimated, older ones may be loaded, the width may change, and what is being rea
 from __future__ import annotations
 
 import os
+from math import ceil
 from time import monotonic
 from typing import Any
 
@@ -14,6 +15,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -65,6 +67,7 @@ class Surface(ScrollView):
         self._last_flush = 0.0
         self._more_above = False
         self._asked_for_older = False
+        self._thumb: tuple[int, int] | None = None  # the scrollbar's, as it was drawn
         self._moving = False  # the scroll position is being set by us
 
     # What it shows
@@ -224,18 +227,27 @@ class Surface(ScrollView):
         try:
             if size != self.virtual_size:
                 self.set_reactive(Widget.virtual_size, size)
-                if self.show_vertical_scrollbar:
-                    bar = self.vertical_scrollbar
-                    bar.window_virtual_size = size.height
-                    bar.window_size = self._height
             y = max(0, min(y, self.max_scroll_y))
             if round(self.scroll_y) != y:
                 self.set_reactive(Widget.scroll_y, float(y))
-                if self.show_vertical_scrollbar and not self.is_vertical_scrollbar_grabbed:
-                    self.vertical_scrollbar.position = y
             self.set_reactive(Widget.scroll_target_y, float(y))
+            self._set_bar(size.height, y)
         finally:
             self._moving = False
+
+    def _set_bar(self, total: int, y: int) -> None:
+        """The scrollbar; drawn again only when its thumb looks different, which is seldom in a long text."""
+        if not self.show_vertical_scrollbar:
+            return
+        bar, height = self.vertical_scrollbar, self._height
+        bar.set_reactive(ScrollBar.window_virtual_size, total)
+        bar.set_reactive(ScrollBar.window_size, height)
+        if not self.is_vertical_scrollbar_grabbed:
+            bar.set_reactive(ScrollBar.position, float(y))
+        thumb = _thumb(total, height, bar.position)
+        if thumb != self._thumb:
+            self._thumb = thumb
+            bar.refresh()
 
     def _scroll_to(  # animation would interpolate between positions that are only estimates
         self, x: float | None = None, y: float | None = None, **options: object
@@ -296,3 +308,11 @@ class Surface(ScrollView):
     def _tell(self) -> None:
         if self.is_attached:
             self.post_message(self.FollowChanged(self.following, self.new_below))
+
+
+def _thumb(total: int, height: int, position: float) -> tuple[int, int] | None:
+    """Begin and length of the scrollbar's thumb in eighths of a cell, the steps it is drawn in."""
+    if total <= height or height <= 0:
+        return None
+    length = max(1.0, height * height / total)
+    return int((height - length) * position / (total - height) * 8), ceil(length * 8)

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.geometry import Region
 from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
@@ -72,16 +73,34 @@ class TranscriptView(Moving, can_focus=True):
 
     # Painting
 
-    def render_line(self, y: int) -> Strip:
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Textual's own way goes through every style for every line. Most lines of a picture were in the last
+        one too, a few lines further down, so whole strips are kept by what they show."""
         if self._stale and self._timer is None:
             self._compose_frame()
-        width = self._width
-        if y >= len(self._frame):
-            return self._painter.blank(width)
+        padding = self.styles.padding
+        self._painter.prepare(self._width, padding.left, padding.right, self.get_line_filters())
+        selection = self.text_selection
+        on = self._cursor if self.has_focus else None
+        strips = [self._line(y - self.gutter.top, selection, on) for y in crop.line_range]
+        start, end = crop.column_span
+        if (start, end) != (0, self._width + padding.left + padding.right):
+            strips = [strip.crop(start, end) for strip in strips]
+        return strips
+
+    def render_line(self, y: int) -> Strip:
+        """Line ``y`` of the content, without the padding."""
+        gutter = self.gutter
+        return self.render_lines(Region(gutter.left, y + gutter.top, self._width, 1))[0]
+
+    def _line(self, y: int, selection: Selection | None, on: str | None) -> Strip:
+        if not 0 <= y < len(self._frame):
+            return self._painter.blank()
         entry, number = self._frame[y]
-        selected = span_on_line(self.text_selection, entry.ordinal * LINES_PER_ROW + number)
-        on_cursor = self.has_focus and entry.row.key == self._cursor and number >= entry.margin
-        return self._painter.line(entry, number, width, selected, on_cursor)
+        selected = None
+        if selection is not None:
+            selected = span_on_line(selection, entry.ordinal * LINES_PER_ROW + number)
+        return self._painter.line(entry, number, selected, entry.row.key == on and number >= entry.margin)
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
