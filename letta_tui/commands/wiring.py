@@ -290,6 +290,8 @@ def remember(paths: Paths, endpoint: Endpoint) -> Endpoint:
         if endpoint.token_file is None and known[key]:
             return replace(endpoint, token_file=Path(known[key] or ""))
         return endpoint
+    if endpoint.token_file is not None and not endpoint.token_file.exists():
+        return endpoint  # mistyped: nothing to come back to
     known[key] = token_file
     file = _endpoints_file(paths)
     draft = file.with_name(f"{file.name}.{os.getpid()}")

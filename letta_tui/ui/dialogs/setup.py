@@ -18,6 +18,13 @@ from letta_tui.ui.keys import only
 from letta_tui.ui.safe import one_line, safe
 
 CONNECTED = "\x00connected"
+_USUAL = ("openai-compatible", "ollama", "lmstudio", "lm-studio", "anthropic", "openai", "openrouter")
+
+
+def _usual(provider: ProviderItem) -> int:
+    """What most people have comes first, the rest in the server's order."""
+    name = provider.provider_id.casefold()
+    return _USUAL.index(name) if name in _USUAL else len(_USUAL)
 
 
 class ProviderForm(ModalScreen[bool]):
@@ -148,6 +155,7 @@ class SetupScreen(ModalScreen[None]):
         self._model = ""
         self._at = 0
         self._creating = False
+        self._needle = ""  # what was typed to search the list with
 
     def compose(self) -> ComposeResult:
         yield Static(Content("Before the first conversation"), id="setup-title")
@@ -164,6 +172,7 @@ class SetupScreen(ModalScreen[None]):
 
     def _enter_step(self, step: str) -> None:
         self._step, self._at, self._error, self._creating = step, 0, "", False
+        self._needle = ""
         field = self.query_one("#setup-name", Input)
         field.display = step == "name"
         if step == "provider":
@@ -177,6 +186,10 @@ class SetupScreen(ModalScreen[None]):
         self._draw()
 
     def _items(self) -> list[Item]:
+        needle = self._needle.casefold()
+        return [item for item in self._all() if needle in f"{item.label} {item.note}".casefold()]
+
+    def _all(self) -> list[Item]:
         if self._step == "provider":
             items = [
                 Item(
@@ -185,7 +198,7 @@ class SetupScreen(ModalScreen[None]):
                     "connected" if p.connected else p.description,
                     "✓" if p.connected else " ",
                 )
-                for p in self._providers or ()
+                for p in sorted(self._providers or (), key=_usual)
             ]
             if any(p.connected for p in self._providers or ()):
                 items.insert(0, Item(CONNECTED, "Go on with what is connected"))
@@ -216,10 +229,12 @@ class SetupScreen(ModalScreen[None]):
         elif self._step != "name" and loaded is None:
             lines.append(Content.styled("Asking the server…", "$quiet"))
         elif self._step != "name" and not items:
-            lines.append(Content.styled("The server names none. Esc goes back.", "$warning"))
+            none = f"None has “{one_line(self._needle)}” in its name." if self._needle else ""
+            lines.append(Content.styled(none or "The server names none. Esc goes back.", "$warning"))
         elif self._step == "name" and self._creating:
             lines.append(Content.styled("Making the agent…", "$quiet"))
-        room = max(3, self.size.height - 9)
+        room = max(3, self.size.height - 11)
+        wide = max(20, self.size.width - 14)
         first = max(0, min(self._at - room + 1, len(items) - room))
         for number, item in enumerate(items[first : first + room], first):
             chosen = number == self._at
@@ -228,13 +243,19 @@ class SetupScreen(ModalScreen[None]):
                     ("▸ " if chosen else "  ", "$primary"),
                     (f"{item.mark} " if item.mark else "", "$success"),
                     (one_line(item.label, 50) + "  ", "bold" if chosen else ""),
-                    (one_line(item.note, 70), "$quiet"),
+                    (one_line(item.note, max(8, wide - len(item.label))), "$quiet"),
                 )
             )
+        if len(items) > first + room:
+            lines.append(Content.styled(f"    … {len(items) - first - room} more", "$quiet"))
         self.query_one("#setup-words", Static).update(Content(words))
         self.query_one("#setup-lines", Static).update(Content("\n").join(lines) if lines else Content(""))
         back = "Esc closes" if self._step == "provider" else "Esc one back"
-        move = "" if self._step == "name" else "↑↓ choose · "
+        move = "" if self._step == "name" else "↑↓ choose · type to search · "
+        if self._needle:
+            words = f"Searching for “{one_line(self._needle)}”. Backspace widens it."
+            self.query_one("#setup-words", Static).update(Content(words))
+            back = "Esc shows all"
         self.query_one("#setup-foot", Static).update(Content(f"{move}Enter goes on · {back} · Ctrl+Q quits"))
 
     def on_resize(self) -> None:
@@ -298,9 +319,21 @@ class SetupScreen(ModalScreen[None]):
         if event.key in ("up", "down") and self._step != "name":
             event.stop()
             self.action_move(-1 if event.key == "up" else 1)
+        elif self._step != "name" and event.is_printable and event.character:
+            event.stop()
+            self._search(self._needle + event.character)
+        elif self._step != "name" and event.key == "backspace" and self._needle:
+            event.stop()
+            self._search(self._needle[:-1])
+
+    def _search(self, needle: str) -> None:
+        self._needle, self._at = needle.lstrip(), 0
+        self._draw()
 
     def action_leave(self) -> None:
-        if self._step == "name":
+        if self._needle:
+            self._search("")
+        elif self._step == "name":
             self._enter_step("model")
         elif self._step == "model" and self._providers is not None:
             self._enter_step("provider")
