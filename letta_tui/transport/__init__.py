@@ -1,4 +1,7 @@
-"""Ways to a server, and requests and events over whichever it is."""
+"""Ways to a server, and requests and events over whichever it is.
+
+``endpoint.direct`` is not among these names: a module here is called so too.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
     from letta_tui.transport.connection import Connection, ConnectionLost, Refused, TransportError
     from letta_tui.transport.credentials import token_file_advice
     from letta_tui.transport.discovery import identify, look_ahead
-    from letta_tui.transport.endpoint import Endpoint, direct, embedded, hosted, server_key
+    from letta_tui.transport.endpoint import Endpoint, embedded, hosted, server_key
     from letta_tui.transport.environments import Environment, Environments, Sandbox
     from letta_tui.transport.gaps import GapSync
     from letta_tui.transport.plane import Gap
@@ -33,7 +36,6 @@ __all__ = [
     "SaidNo",
     "Sandbox",
     "TransportError",
-    "direct",
     "embedded",
     "hosted",
     "identify",
@@ -59,7 +61,6 @@ _HOME = {
     "identify": "discovery",
     "look_ahead": "discovery",
     "Endpoint": "endpoint",
-    "direct": "endpoint",
     "embedded": "endpoint",
     "hosted": "endpoint",
     "server_key": "endpoint",

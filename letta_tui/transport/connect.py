@@ -52,6 +52,18 @@ async def open_connection(
         if endpoint.kind == "embedded"
         else await look_ahead(endpoint, token, timeout=timeout, fetcher=fetcher)
     )
-    if wants_pair(endpoint, info):
-        return await open_pair(endpoint.url, token, timeout=timeout, ca_file=ca_file, new_id=new_id)
-    return await open_socket(endpoint.url, token, timeout=timeout, ca_file=ca_file, new_id=new_id)
+    pair = wants_pair(endpoint, info)
+    try:
+        return await _open(endpoint, token, pair=pair, timeout=timeout, new_id=new_id)
+    except Refused as refused:
+        if refused.kind != "channel":
+            raise
+    # HTTP 426: it wants the other number of sockets, whatever it advertised or could not be asked.
+    return await _open(endpoint, token, pair=not pair, timeout=timeout, new_id=new_id)
+
+
+async def _open(
+    endpoint: Endpoint, token: str | None, *, pair: bool, timeout: float, new_id: Callable[[], str]
+) -> Connection:
+    way = open_pair if pair else open_socket
+    return await way(endpoint.url, token, timeout=timeout, ca_file=endpoint.ca_file, new_id=new_id)

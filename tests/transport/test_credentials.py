@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from letta_tui.transport import Endpoint, Refused, direct, hosted, token_file_advice
+from letta_tui.transport import Endpoint, Refused, hosted, token_file_advice
 from letta_tui.transport.credentials import read_token
+from letta_tui.transport.endpoint import direct
 
 
 async def refused(endpoint: Endpoint, environ: dict[str, str] | None = None) -> str:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from letta_tui.protocol import commands
-from letta_tui.transport import Client, ConnectionLost, Refused, direct, open_connection
+from letta_tui.transport import Client, ConnectionLost, Refused, open_connection
 from letta_tui.transport.direct import DirectConnection, open_socket
+from letta_tui.transport.endpoint import direct
 from tests.transport.fake_server import FakeServer
 from tests.transport.tls_front import certificate
 

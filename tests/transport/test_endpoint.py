@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from letta_tui.transport import Refused, direct, embedded, hosted, server_key
-from letta_tui.transport.endpoint import http_url, is_loopback, websocket_url
+from letta_tui.transport import Refused, embedded, hosted, server_key
+from letta_tui.transport.endpoint import direct, http_url, is_loopback, websocket_url
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,12 @@ from letta_tui.transport import (
     Client,
     NoAnswer,
     Refused,
-    direct,
     identify,
     look_ahead,
     open_connection,
 )
+from letta_tui.transport.endpoint import direct
+from letta_tui.transport.http import HttpAnswer, HttpRequest, fetch
 from tests.support.server import MODEL_HANDLE, RealServer
 from tests.transport.tls_front import certificate, tls_front
 
@@ -89,6 +90,22 @@ async def test_behind_tls_and_a_reverse_proxy(letta_server: RealServer, tmp_path
             await open_connection(direct(url, token_file=letta_server.token_file))
 
 
+async def test_a_server_that_wants_the_other_number_of_sockets(letta_server: RealServer) -> None:
+    """HTTP 426 is its word for it: this server lets no socket in that names a channel."""
+
+    async def fetcher(request: HttpRequest) -> HttpAnswer:
+        told = (await fetch(request)).body
+        return HttpAnswer(200, {**told, "capabilities": {**told["capabilities"], "split_channels": True}})
+
+    endpoint = direct(letta_server.url, token_file=letta_server.token_file)
+    info = await look_ahead(endpoint, letta_server.token, fetcher=fetcher)
+    assert info is not None
+    assert info.split_channels
+    client = Client(await open_connection(endpoint, fetcher=fetcher))
+    assert not (await identify(client)).split_channels
+    await client.close()
+
+
 async def test_conversations(client: Client, letta_server: RealServer) -> None:
     agent = await letta_server.new_agent("Conversations")
     created = await client.ask(commands.conversation_create(agent, {"summary": "First"}))
@@ -151,6 +168,8 @@ async def test_what_the_server_passes_over_in_silence(client: Client) -> None:
         {"type": "runtime_start", "agent_id": "a", "conversation_id": "c", "mode": "bogus"},
         {"type": "list_connect_providers"},
         {"type": "no_such_command"},
+        # There is none: a conversation can be archived and hidden, which is what "delete" does here.
+        {"type": "conversation_delete", "conversation_id": "local-conv-1"},
         {"type": "create_agent", "personality": "nosuch"},
     ):
         with pytest.raises(NoAnswer):
