@@ -230,6 +230,8 @@ class SetupScreen(ModalScreen[None]):
             lines.append(Content.styled("Asking the server…", "$quiet"))
         elif self._step != "name" and not items:
             none = f"None has “{one_line(self._needle)}” in its name." if self._needle else ""
+            if self._step == "model" and not none:
+                none = "The server found no model there. Check the provider's address and key: Esc goes back."
             lines.append(Content.styled(none or "The server names none. Esc goes back.", "$warning"))
         elif self._step == "name" and self._creating:
             lines.append(Content.styled("Making the agent…", "$quiet"))
