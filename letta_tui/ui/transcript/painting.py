@@ -81,9 +81,9 @@ class Painter:
 
     def _finish(self, strip: Strip) -> Strip:
         left, right = self._sides
-        base = self._palette.base
         if left or right:
-            segments = [Segment(" " * left, base), *strip, Segment(" " * right, base)]
+            ground = Style(bgcolor=self._palette.base.bgcolor)
+            segments = [Segment(" " * left, ground), *strip, Segment(" " * right, ground)]
             strip = Strip([segment for segment in segments if segment.text], left + strip.cell_length + right)
         if self._ground is None:
             self._ground = self._widget.background_colors[1]
