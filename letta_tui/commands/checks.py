@@ -11,6 +11,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ from letta_tui.transport.connection import TransportError
 from letta_tui.transport.credentials import token_file_advice
 from letta_tui.transport.discovery import identify
 from letta_tui.transport.endpoint import Endpoint
+from letta_tui.transport.environments import Environments
 
 Verdict = Literal["ok", "warn", "fail"]
 
@@ -175,10 +177,8 @@ def check_endpoint(endpoint: Endpoint | None) -> Check:
     """Connect to a server that somebody else runs, and ask who it is."""
     if endpoint is None:
         return Check("server", "ok", "Embedded: started by the keeper when it is needed.")
-    if endpoint.kind == "hosted" and not endpoint.device_id:
-        return Check(
-            "server", "warn", f"{endpoint.shown}: no device is named.", "Add 'device' to the profile."
-        )
+    if endpoint.kind == "hosted":
+        return _check_hosted(endpoint)
     try:
         version = asyncio.run(_ask_version(endpoint))
     except TransportError as error:
@@ -192,6 +192,20 @@ def check_endpoint(endpoint: Endpoint | None) -> Check:
             "server", "warn", f"{endpoint.shown}, Letta Code {version or 'of unknown version'}", words
         )
     return Check("server", "ok", f"{endpoint.shown}, Letta Code {version}")
+
+
+def _check_hosted(endpoint: Endpoint) -> Check:
+    """A connection is for one conversation there, so only the service itself is asked."""
+    try:
+        machines = asyncio.run(Environments(endpoint).list())
+    except TransportError as error:
+        return Check("server", "fail", error.words, "Check address, key and network.")
+    now = time.time()
+    online = [row for row in machines if row.online(now)]
+    words = f"{endpoint.shown}: {len(machines)} machines, {len(online)} online"
+    if endpoint.device_id and all(row.device_id != endpoint.device_id for row in online):
+        return Check("server", "warn", f"{words}; the profile's is not.", "Start Letta Code on it.")
+    return Check("server", "ok", words)
 
 
 async def _ask_version(endpoint: Endpoint) -> str:

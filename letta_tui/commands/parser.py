@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from letta_tui import __version__
 
+PERSONALITIES = ("memo", "tutorial", "blank", "linus", "kawaii")
 MODES = ("standard", "acceptEdits", "unrestricted", "strict")
 
 
@@ -35,13 +36,12 @@ def _sentence(message: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _command(module: str) -> Callable[[argparse.Namespace], int]:
+def _command(module: str, function: str = "run") -> Callable[[argparse.Namespace], int]:
     """A ``run`` that imports ``letta_tui.commands.<module>`` only when it is called."""
 
     def run(args: argparse.Namespace) -> int:
-        found: Callable[[argparse.Namespace], int] = importlib.import_module(
-            f"letta_tui.commands.{module}"
-        ).run
+        home = importlib.import_module(f"letta_tui.commands.{module}")
+        found: Callable[[argparse.Namespace], int] = getattr(home, function)
         gc.enable()
         return found(args)
 
@@ -214,6 +214,14 @@ def build() -> _Parser:
 
     conversations = add("conversations", "list the conversations this client had", "conversations", profile)
     _json(conversations, "print a JSON array")
+    _conversation_actions(conversations, profile, server)
+
+    agents = add("agents", "list, make, rename and delete the agents of a server", "agents", profile, server)
+    _json(agents, "print a JSON array")
+    _agent_actions(agents, profile, server)
+
+    devices = add("devices", "list the machines of a hosted account", "devices", profile)
+    _json(devices, "print a JSON array")
 
     profiles = add("profiles", "list the profiles of the config file", "profiles", profile)
     _json(profiles, "print a JSON array")
@@ -237,6 +245,49 @@ def build() -> _Parser:
     doctor = add("doctor", "check everything this program relies on", "doctor", profile, server)
     _json(doctor, "print a JSON array, an object for each check")
     return parser
+
+
+def _conversation_actions(parser: _Parser, *parents: _Parser) -> None:
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", parser_class=_Parser)
+    for name, words in (
+        ("rename", "give it a title"),
+        ("archive", "archive it"),
+        ("unarchive", "take it out of the archive"),
+        ("hide", "archive and hide it: the server has no command that deletes one"),
+        ("fork", "copy it, and print the copy's id"),
+        ("compact", "have the older part summarised"),
+    ):
+        action = actions.add_parser(
+            name, help=words, description=words[:1].upper() + words[1:] + ".", parents=parents
+        )
+        action.add_argument("id", metavar="ID", help="the conversation")
+        if name == "rename":
+            action.add_argument("title", metavar="TITLE")
+        action.add_argument("--agent", metavar="ID", default=argparse.SUPPRESS, help="its agent")
+        action.set_defaults(run=_command("conversation_actions"), action_name=name)
+
+
+def _agent_actions(parser: _Parser, *parents: _Parser) -> None:
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", parser_class=_Parser)
+
+    def add(name: str, words: str) -> _Parser:
+        action = actions.add_parser(
+            name, help=words, description=words[:1].upper() + words[1:] + ".", parents=parents
+        )
+        action.set_defaults(run=_command("agents", name))
+        return action
+
+    create = add("create", "make an agent, and print its id")
+    create.add_argument("--name", metavar="NAME", help="what it is called")
+    create.add_argument("--model", metavar="HANDLE", help="its model")
+    create.add_argument("--personality", choices=PERSONALITIES, help="a preset of the server to make it from")
+    _json(create, "print an object")
+    rename = add("rename", "rename an agent")
+    rename.add_argument("id", metavar="ID")
+    rename.add_argument("name", metavar="NAME")
+    delete = add("delete", "delete an agent on the server, with its memory, for good")
+    delete.add_argument("id", metavar="ID")
+    delete.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _json(parser: argparse.ArgumentParser, words: str) -> None:
@@ -322,11 +373,23 @@ def _option_names(parser: argparse.ArgumentParser) -> set[str]:
 _BELONGS_TO: dict[str, tuple[str, tuple[str, ...]]] = {
     "profile": (
         "--profile",
-        ("", "send", "ledger", "explain", "conversations", "profiles", "keep", "keeper", "doctor"),
+        (
+            "",
+            "send",
+            "ledger",
+            "explain",
+            "conversations",
+            "agents",
+            "devices",
+            "profiles",
+            "keep",
+            "keeper",
+            "doctor",
+        ),
     ),
-    "url": ("--url", ("", "send", "keep", "doctor")),
-    "token_file": ("--token-file", ("", "send", "keep", "doctor")),
-    "agent": ("--agent", ("", "send")),
+    "url": ("--url", ("", "send", "keep", "doctor", "agents", "conversations")),
+    "token_file": ("--token-file", ("", "send", "keep", "doctor", "agents", "conversations")),
+    "agent": ("--agent", ("", "send", "conversations")),
     "conversation": ("--conversation", ("", "send")),
     "mode": ("--mode", ("", "send")),
     "cwd": ("--cwd", ("", "send")),
