@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 
 from letta_tui.commands.context import age, load_context, open_ledger
-from letta_tui.commands.errors import OK
+from letta_tui.commands.errors import OK, USAGE, CommandError
 from letta_tui.commands.output import iso, plain, show, show_json, table
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.url or args.agent:
+        raise CommandError("--url and --agent belong to an action here, such as `rename`.", USAGE)
     context = load_context(args)
     with open_ledger(context.paths) as ledger:
         found = ledger.conversations() if ledger is not None else ()

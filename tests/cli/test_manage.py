@@ -14,6 +14,11 @@ from tests.support.server import MODEL_HANDLE, RealServer
 from tests.transport.relay_double import TOKEN, Device, RelayDouble
 
 
+def configure(folder: Path, text: str, name: str = "config.toml") -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(text)
+
+
 def server(letta_server: RealServer) -> list[str]:
     return ["--url", letta_server.url, "--token-file", str(letta_server.token_file)]
 
@@ -57,11 +62,8 @@ async def test_machines_are_listed_with_state_age_and_folder(run: Run, folder: P
     async with RelayDouble() as double:
         double.agents = [{"id": "agent-1", "name": "Ada", "model": "m"}]
         double.devices["device-2"] = Device("device-2", "desk", None, last_heartbeat="2020-01-01T00:00:00Z")
-        folder.mkdir()
-        (folder / "key").write_text(TOKEN)
-        (folder / "config.toml").write_text(
-            f"[profiles.x]\nkind = 'hosted'\napi_base = '{double.base}'\ntoken_file = 'key'\n"
-        )
+        configure(folder, f"[profiles.x]\nkind = 'hosted'\napi_base = '{double.base}'\ntoken_file = 'key'\n")
+        configure(folder, TOKEN, "key")
         text = (await asyncio.to_thread(run, "devices", "--profile", "x")).out
         assert "laptop" in text
         assert "online" in text
