@@ -9,6 +9,7 @@ from dataclasses import replace
 from letta_tui.conversation.places import SendState
 from letta_tui.conversation.reconcile import Held, held
 from letta_tui.conversation.words import SendFacts, busy_note, recovery_view, send_view
+from letta_tui.ledger.errors import LedgerError
 from letta_tui.ledger.transitions import AT_REST, IN_FLIGHT
 from letta_tui.ledger.values import Send
 from letta_tui.seam.state import ApprovalView, QueueItemView, SendView
@@ -34,6 +35,7 @@ class Publisher:
         self._scheduled = False
         self._approvals: tuple[ApprovalView, ...] = ()
         self._queue: tuple[QueueItemView, ...] = ()
+        self._known: dict[str, bool] = {}  # client message ids seen in the queue: is it in the ledger?
         self._sends: tuple[SendView, ...] = ()
 
     def touch(self) -> None:
@@ -44,6 +46,7 @@ class Publisher:
     def forget(self) -> None:
         """Another conversation: whatever was shown is to be shown anew."""
         self._approvals, self._queue, self._sends = (), (), ()
+        self._known.clear()
         self._desk.put(ApprovalsChanged(()), QueueChanged(()), SendsChanged(()))
         self._desk.set_recovery(None)
 
@@ -61,7 +64,7 @@ class Publisher:
         self._put_approvals(room)
         # What an earlier life of the program left unsent waits for the person, not in a queue.
         waits = [s for k, s in states.items() if s.delivery != "prepared" or k in room.released]
-        queue = room.queue.views(waits)
+        queue = room.queue.views(waits, self._of_other_windows(room))
         if queue != self._queue:
             self._queue = queue
             desk.put(QueueChanged(queue))
@@ -77,6 +80,16 @@ class Publisher:
             turn_started=turn.started,
             tokens=turn.tokens if turn.tokens is not None else desk.status.tokens,
         )
+
+    def _of_other_windows(self, room: Room) -> set[str]:
+        """Queued messages that the shared ledger knows, though not this window. Each is looked up once."""
+        for key in room.queue.client_message_ids:
+            if key not in room.sends and key not in self._known:
+                try:
+                    self._known[key] = self._desk.ledger.send(key) is not None
+                except LedgerError:
+                    self._known[key] = False
+        return {key for key, known in self._known.items() if known}
 
     def waiting(self, room: Room) -> dict[str, Held]:
         """Prepared sends of this window that have to wait, by id (rule 7)."""

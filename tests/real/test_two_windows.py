@@ -71,6 +71,8 @@ async def test_messages_from_both_at_once_run_once_each_in_one_order(
     for number in range(3):
         for seat, name in ((left, "left"), (right, "right")):
             seat.say(f"{name} {number} [[say {name} {number} heard]]")
+    queued = await right.until(lambda: [i for i in right.queue if not i.held_here], what="some wait")
+    assert all(item.mine for item in queued)  # also those that the other window sent
     for seat in pair:
         await seat.until(lambda seat=seat: len(seat.settled) >= 3, what="all are on disk")
         assert all(settled.ok for settled in seat.settled.values())
