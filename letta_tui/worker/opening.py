@@ -368,8 +368,8 @@ class Opener:
         self._ask_person(
             "gone",
             "This conversation cannot be opened",
-            f"The server does not open {conversation_id}: {words} Nothing was sent, and no other "
-            "conversation is opened unless you say so.",
+            f"The server does not open {conversation_id}: {words.rstrip('. ')}. Nothing was sent, "
+            "and no other conversation is opened unless you say so.",
             actions,
         )
 

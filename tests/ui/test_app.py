@@ -19,13 +19,16 @@ from letta_tui.seam.intents import (
     ResumeQueue,
     SaveDraft,
 )
+from letta_tui.seam.state import ConnectionView, StatusView
 from letta_tui.seam.updates import (
     ApprovalsChanged,
     Attention,
     Closed,
+    ConnectionChanged,
     QuestionChanged,
     QueueChanged,
     RecoveryChanged,
+    StatusChanged,
 )
 from letta_tui.ui.app import LettaTuiApp
 from letta_tui.ui.chat.slash import COMMANDS
@@ -35,6 +38,17 @@ from letta_tui.ui.options import AppOptions
 from letta_tui.ui.terminal.attention import sequences
 from letta_tui.ui.terminal.clipboard import LIMIT
 from letta_tui.ui.terminal.crash import report
+
+
+async def test_an_empty_screen_invites_only_into_a_conversation_that_is_open(port: FakePort) -> None:
+    app = make_app(port)
+    async with app.run_test(size=(80, 24)) as pilot:
+        port.say(ConnectionChanged(ConnectionView("ready", "Connected.")), StatusChanged(StatusView()))
+        await settle(pilot, port)
+        assert "No conversation is open" in str(app.chat.welcome.render())
+        port.say(status())
+        await settle(pilot, port)
+        assert "A new conversation" in str(app.chat.welcome.render())
 
 
 async def test_quit_says_goodbye_and_ends_with_the_workers_word(port: FakePort) -> None:

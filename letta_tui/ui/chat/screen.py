@@ -144,7 +144,7 @@ class ChatScreen(Screen[object]):
                 self.connection = connection
                 self.header.connection = connection
                 self.header.refresh()
-                self.welcome.show("" if connection.phase == "ready" else connection.words)
+                self._show_welcome()
                 self.refresh_bindings()
             case ApprovalsChanged(items):
                 self.approvals.show(items)
@@ -214,8 +214,16 @@ class ChatScreen(Screen[object]):
         elif not self.turn_running and self._clock is not None:
             self._clock.stop()
             self._clock = None
+        self._show_welcome()
         title = " · ".join(t for t in (status.agent_name, status.conversation_title) if t)
         self.letta.set_terminal_title(title)
+
+    def _show_welcome(self) -> None:
+        """Nothing invites to write where no conversation is open."""
+        if self.connection.phase != "ready":
+            self.welcome.show(self.connection.words)
+        else:
+            self.welcome.show("" if self.status.conversation_id else "No conversation is open.")
 
     def _tick(self) -> None:
         self.status_bar.now = self.options.clock()
