@@ -418,7 +418,7 @@ class Engine:
             question(
                 "wedged",
                 "This conversation is stuck on the server",
-                f"The server says: {words} Every message fails until the server restarts.",
+                f"The server says: {words.rstrip('. ')}. Every message fails until the server restarts.",
                 ("restart", "fork", "keep") if owned else ("fork", "keep"),
             )
         )
@@ -452,6 +452,7 @@ class Engine:
         self.desk.tell("Restarting the server.")
         try:
             await keeper.restart_server()
+            self.desk.tell("The server was restarted.")
         except KeeperTrouble as trouble:
             self.desk.tell(f"The server could not be restarted: {trouble.words}", "error")
         self._connector.reconnect_now()

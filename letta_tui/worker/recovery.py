@@ -101,7 +101,8 @@ class Recovery:
         if room.unseen and not any(note.startswith("While you were away") for note in room.notes):
             room.notes.append(words.unseen_note(room.unseen))
         room.twice = room.unseen = 0
-        if room.relaunched and not room.settled_once and room.approvals.pending:
+        told = any("your decision" in note for note in room.notes)
+        if room.relaunched and not room.settled_once and room.approvals.pending and not told:
             room.notes.append(words.busy_note(approval=True))
 
     def _connected(self, link: Link, room: Room) -> None:
@@ -145,22 +146,34 @@ class Recovery:
         self._events.catch_up(link, frame.arrival)
 
     async def _hold(self, link: Link, room: Room) -> None:
-        """Have the keeper stay subscribed too; the first message waits for its word, but not for ever."""
+        """Have the keeper stay subscribed too; the first message waits for its word, but not for ever.
+
+        Asked again and again: a keeper that was killed holds nothing, and the question starts a new one.
+        """
         desk, keeper = self._desk, self._desk.config.keeper
         assert keeper is not None
         began = desk.config.hands.mono()
         why, patience = "", desk.config.hold_wait
         while desk.link is link and desk.room is room:
             try:
-                if await keeper.hold(room.place.agent_id, room.place.conversation_id):
-                    room.held = True
-                    desk.set_connection(held=True)
-                    self._sender.poke()
+                held = await keeper.hold(room.place.agent_id, room.place.conversation_id)
+                if desk.link is not link or desk.room is not room:
                     return
+                if held:
+                    if not room.held:
+                        room.held, room.hold_given_up = True, False
+                        desk.set_connection(held=True)
+                        self._sender.poke()
+                    await asyncio.sleep(desk.config.hold_again)
+                    began = desk.config.hands.mono()
+                    continue
             except KeeperTrouble as trouble:
                 why = f" {trouble.words}"
                 if trouble.lasting:
                     patience = 0.0  # waiting changes nothing
+            if room.held and desk.link is link and desk.room is room:
+                room.held = False
+                desk.set_connection(held=False)
             if not room.hold_given_up and desk.config.hands.mono() - began >= patience:
                 room.hold_given_up = True
                 desk.set_connection(held=False)
