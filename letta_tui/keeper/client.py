@@ -25,7 +25,7 @@ from letta_tui.keeper.errors import KeeperError
 from letta_tui.keeper.files import read_state
 from letta_tui.keeper.identity import end_process
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
-from letta_tui.keeper.server import end_server
+from letta_tui.keeper.server import end_all, end_server
 from letta_tui.paths import PathsError, private_folder
 
 __all__ = [
@@ -296,6 +296,8 @@ def _end_leftovers(paths: KeeperPaths) -> bool:
     if state.server is not None:
         found = found or state.server.identity.alive()
         end_server(state.server)
+    found = found or any(process.alive() for process in state.started)
+    end_all(state.started)
     return found
 
 

@@ -54,13 +54,15 @@ class SavedServer:
 
 @dataclass(frozen=True, slots=True)
 class SavedState:
-    """What a keeper leaves for others to read. ``holds``: (agent, conversation) pairs."""
+    """What a keeper leaves for others to read. ``holds``: (agent, conversation) pairs. ``started``: processes
+    that are to become a server and its companions, and are not in ``server`` yet."""
 
     keeper: ProcessIdentity | None = None
     version: str = ""
     control: int = 0
     server: SavedServer | None = None
     holds: tuple[tuple[str, str], ...] = ()
+    started: tuple[ProcessIdentity, ...] = ()
 
 
 def write_state(path: Path, state: SavedState) -> None:
@@ -70,6 +72,7 @@ def write_state(path: Path, state: SavedState) -> None:
         "version": state.version,
         "control": state.control,
         "holds": [list(pair) for pair in state.holds],
+        "started": [process.to_json() for process in state.started],
         "server": None,
     }
     if state.server is not None:
@@ -118,6 +121,7 @@ def read_state(path: Path) -> SavedState:
         control=control if isinstance(control, int) else 0,
         server=_server(raw.get("server")),
         holds=holds,
+        started=_identities(raw.get("started")),
     )
 
 
@@ -128,6 +132,10 @@ def _server(raw: object) -> SavedServer | None:
     url, token_file = raw.get("url"), raw.get("token_file")
     if identity is None or not isinstance(url, str) or not isinstance(token_file, str):
         return None
-    companions = (ProcessIdentity.from_json(c) for c in raw.get("companions") or ())
-    found = tuple(c for c in companions if c is not None)
-    return SavedServer(identity, url, Path(token_file), found, str(raw.get("confine_agent") or ""))
+    companions = _identities(raw.get("companions"))
+    return SavedServer(identity, url, Path(token_file), companions, str(raw.get("confine_agent") or ""))
+
+
+def _identities(raw: object) -> tuple[ProcessIdentity, ...]:
+    found = (ProcessIdentity.from_json(each) for each in raw) if isinstance(raw, list) else ()
+    return tuple(each for each in found if each is not None)

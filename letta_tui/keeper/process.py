@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
@@ -18,7 +19,7 @@ from letta_tui.keeper.files import KeeperLock, SavedServer, SavedState, read_sta
 from letta_tui.keeper.identity import identify
 from letta_tui.keeper.link import Link
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
-from letta_tui.keeper.server import EmbeddedServer, ServerTrouble, end_server
+from letta_tui.keeper.server import EmbeddedServer, ServerTrouble, end_all, end_server
 from letta_tui.keeper.watch import Place, Watch
 from letta_tui.protocol import Frame
 from letta_tui.transport.connection import TransportError
@@ -56,7 +57,7 @@ class Keeper:
         self._log = EndLog(paths.ends)
         self._watch = Watch()
         self._link = Link(self._watch, self._on_frame, self._on_lost, self._on_connected)
-        self._server = EmbeddedServer(paths, options, environ)
+        self._server = EmbeddedServer(paths, options, environ, self._save)
         self._starting = asyncio.Lock()
         self._leave = asyncio.Event()
         self._own_holds = set(holds)
@@ -69,6 +70,7 @@ class Keeper:
         self._handed_over = False  # files, socket and server are the next keeper's
         self._told = ""  # what was last said about a lost connection
         self._saved: SavedState | None = None
+        self._saving = threading.Lock()  # the server's processes are noted by the threads that start them
         me = identify(os.getpid())
         if me is None:
             raise CannotRun("This system does not tell a process about itself.")
@@ -125,6 +127,7 @@ class Keeper:
             self._link.wanted |= self._own_holds
             self._link.start(endpoint)
             return
+        await asyncio.to_thread(end_all, before.started)
         if before.server is None:
             return
         if not self._server.adopt(before.server):
@@ -148,19 +151,24 @@ class Keeper:
             self._idle_timer.cancel()
         await self._link.stop()
         if not self._handed_over:
-            await self._server.stop()
+            await self._server.close()
             self._save(gone=True)
         await self._control.close()
         self._lock.release()
 
     def _save(self, gone: bool = False) -> None:
         """Write the state file if it would change. A disk that takes nothing only costs a later adoption."""
+        with self._saving:
+            self._write(gone)
+
+    def _write(self, gone: bool) -> None:
         state = SavedState(
             keeper=None if gone else self._me,
             version=__version__,
             control=CONTROL,
             server=None if gone else self._server.running,
             holds=() if gone else tuple(sorted(self._link.wanted | set(self._watch.busy))),
+            started=() if gone else self._server.started,
         )
         if self._handed_over or state == self._saved:
             return

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import secrets
 import signal
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,11 +44,22 @@ class EmbeddedServer:
     Output goes to files, not pipes: a pipe breaks when the keeper is killed, and would take the server along.
     """
 
-    def __init__(self, paths: KeeperPaths, options: KeeperOptions, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        paths: KeeperPaths,
+        options: KeeperOptions,
+        environ: Mapping[str, str],
+        note: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``note`` is called, in any thread, when ``started`` has grown; what it means runs afterwards."""
         self._paths = paths
         self._options = options
         self._environ = server_environment(environ, options.server_env)
         self.running: SavedServer | None = None
+        self.started: tuple[ProcessIdentity, ...] = ()  # processes that are in ``running`` only later
+        self._note = note
+        self._closed = False
+        self._lock = threading.Lock()  # processes are started by threads
 
     async def start(self, command: Sequence[str] | None = None) -> SavedServer:
         """Start it and wait until it listens. ``command`` replaces the way ``letta`` is called."""
@@ -54,15 +67,16 @@ class EmbeddedServer:
             program = list(command) if command else find_letta(self._options.letta, self._environ)
         except NoProgram as error:
             raise ServerTrouble(str(error), lasting=True) from None
-        companions = [await self._companion(i, c) for i, c in enumerate(self._options.companions)]
         try:
+            companions = [await self._companion(i, c) for i, c in enumerate(self._options.companions)]
             identity, url = await self._launch(program)
         except BaseException:
-            await _end_all(companions)
+            await self._give_up()
             raise
         self.running = SavedServer(
             identity, url, self._paths.token, tuple(companions), self._options.confine_agent or ""
         )
+        self.started = ()
         return self.running
 
     def adopt(self, saved: SavedServer) -> bool:
@@ -84,22 +98,41 @@ class EmbeddedServer:
 
     async def revive_companions(self) -> SavedServer | None:
         """Start companions anew that have ended; returns the new state if anything changed."""
-        if self.running is None:
+        saved = self.running
+        if saved is None:
             return None
-        kept = [c for c in self.running.companions if c.alive()]
+        kept = [c for c in saved.companions if c.alive()]
         if len(kept) == len(self._options.companions):
             return None
-        await _end_all(kept)
-        fresh = [await self._companion(i, c) for i, c in enumerate(self._options.companions)]
-        saved = self.running
+        await asyncio.to_thread(end_all, kept)
+        try:
+            fresh = [await self._companion(i, c) for i, c in enumerate(self._options.companions)]
+        except BaseException:
+            await self._give_up()
+            raise
         self.running = replace(saved, companions=tuple(fresh))
+        self.started = ()
         return self.running
 
     async def stop(self) -> None:
-        """End server and companions; returns when they are gone."""
+        """End server and companions, also those still starting; returns when they are gone."""
         saved, self.running = self.running, None
         if saved is not None:
             await asyncio.to_thread(end_server, saved)
+        await self._give_up()
+
+    async def close(self) -> None:
+        """Stop for good: what is being started at this moment will not run either."""
+        with self._lock:
+            self._closed = True
+        await self.stop()
+
+    async def _give_up(self) -> None:
+        """End what was started and is not to be used."""
+        begun = self.started
+        await asyncio.to_thread(end_all, begun)
+        with self._lock:
+            self.started = tuple(each for each in self.started if each not in begun)
 
     async def _launch(self, program: Sequence[str]) -> tuple[ProcessIdentity, str]:
         try:
@@ -123,7 +156,7 @@ class EmbeddedServer:
                 )
             except CannotConfine as error:
                 raise ServerTrouble(f"The server is not started unconfined: {error}", lasting=True) from None
-        identity = await _spawn(command, log, environ, self._options.cwd)
+        identity = await self._spawn(command, log, environ, self._options.cwd)
         try:
             url = await _listening(identity, log, "WebSocket:", START_SECONDS)
         except TimeoutError:
@@ -136,7 +169,7 @@ class EmbeddedServer:
 
     async def _companion(self, number: int, command: tuple[str, ...]) -> ProcessIdentity:
         log = self._paths.state / f"companion-{number}.log"
-        identity = await _spawn(command, log, self._environ, None)
+        identity = await self._spawn(command, log, self._environ, None)
         try:
             ready = await _listening(identity, log, "Listening", _COMPANION_SECONDS)
         except TimeoutError:
@@ -145,14 +178,20 @@ class EmbeddedServer:
             raise ServerTrouble(f"{Path(command[0]).name} did not start. {_tail(log)}")
         return identity
 
+    async def _spawn(
+        self, command: Sequence[str], log: Path, environ: Mapping[str, str], cwd: Path | None
+    ) -> ProcessIdentity | None:
+        def note(identity: ProcessIdentity) -> None:
+            with self._lock:
+                if self._closed:
+                    raise InterruptedError(errno.EINTR, "The keeper is ending")
+                self.started = (*self.started, identity)
+            self._note()
 
-async def _spawn(
-    command: Sequence[str], log: Path, environ: Mapping[str, str], cwd: Path | None
-) -> ProcessIdentity | None:
-    try:
-        return await asyncio.to_thread(spawn_detached, command, log, environ, cwd)
-    except OSError as error:
-        raise ServerTrouble(f"{command[0]} cannot be started: {error.strerror or error}.") from None
+        try:
+            return await asyncio.to_thread(spawn_detached, command, log, environ, cwd, note)
+        except OSError as error:
+            raise ServerTrouble(f"{command[0]} cannot be started: {error.strerror or error}.") from None
 
 
 async def _listening(identity: ProcessIdentity | None, log: Path, word: str, seconds: float) -> str | None:
@@ -185,13 +224,13 @@ def end_server(saved: SavedServer) -> None:
     if leads_group and os.getpgrp() != saved.identity.pid:
         with contextlib.suppress(OSError):
             os.killpg(saved.identity.pid, signal.SIGKILL)
-    for companion in saved.companions:
-        end_process(companion, 2.0)
+    end_all(saved.companions)
 
 
-async def _end_all(companions: Sequence[ProcessIdentity]) -> None:
-    for companion in companions:
-        await asyncio.to_thread(end_process, companion, 2.0)
+def end_all(processes: Iterable[ProcessIdentity]) -> None:
+    """End companions, or what was to become them or a server."""
+    for process in processes:
+        end_process(process, 2.0)
 
 
 def _announced(log: Path, word: str) -> str:

@@ -24,6 +24,8 @@ from letta_tui.keeper.client import (
     stop_keeper,
 )
 from letta_tui.keeper.files import KeeperLock
+from letta_tui.keeper.identity import ProcessIdentity, wait_gone
+from letta_tui.keeper.spawn import spawn_detached
 from tests.support.server import until
 
 
@@ -156,3 +158,65 @@ async def test_a_path_too_long_for_a_socket_is_one_sentence(tmp_path: Path) -> N
     long = tmp_path / ("x" * 120)
     with pytest.raises(KeeperError, match="too long"):
         await ensure_keeper(KeeperPaths(tmp_path / "state", long), KeeperOptions())
+
+
+def living(folder: Path) -> list[int]:
+    """Processes that were started with a path below ``folder``, keepers aside."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            words = process.cmdline()
+        except psutil.Error:
+            continue
+        if any(str(folder) in word for word in words) and "letta_tui.keeper" not in words:
+            found.append(process.pid)
+    return found
+
+
+@pytest.mark.parametrize("end", ["stop", "kill, stop", "kill, start, stop"])
+async def test_what_was_being_started_is_ended_too(paths: KeeperPaths, tmp_path: Path, end: str) -> None:
+    ready = (
+        sys.executable,
+        "-c",
+        "print('Listening', flush=True); import time; time.sleep(99)",
+        str(tmp_path),
+    )
+    never = tmp_path / "letta"  # a server that does not come to listen
+    never.write_text("#!/bin/sh\nwhile :; do sleep 0.1; done\n")
+    never.chmod(0o755)
+    options = KeeperOptions(letta=never, companions=(ready,))
+    handle = await ensure_keeper(paths, options)
+    asking = asyncio.create_task(handle.endpoint())
+
+    async def both() -> bool:
+        return len(living(tmp_path)) == 2
+
+    await until(both)
+    if "kill" in end:
+        os.kill(handle.pid, signal.SIGKILL)
+    if "start" in end:
+        await (await ensure_keeper(paths, options)).close()
+        assert living(tmp_path) == []
+    await stop_keeper(paths)
+    assert living(tmp_path) == []
+    with pytest.raises(KeeperError):
+        await asking
+    await handle.close()
+
+
+def test_a_process_that_nobody_could_note_never_runs(tmp_path: Path) -> None:
+    noted = []
+
+    def full(identity: ProcessIdentity) -> None:
+        noted.append(identity)
+        raise OSError(28, "No space left on device")
+
+    made = tmp_path / "made"
+    with pytest.raises(OSError, match="No space"):
+        spawn_detached(("touch", str(made)), tmp_path / "log", dict(os.environ), None, full)
+    assert wait_gone(noted[0], 5.0)
+    assert not made.exists()
+    identity = spawn_detached(("touch", str(made)), tmp_path / "log", dict(os.environ), None)
+    assert identity is not None
+    assert wait_gone(identity, 5.0)
+    assert made.exists()
