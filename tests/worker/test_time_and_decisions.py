@@ -86,7 +86,9 @@ async def test_nothing_is_written_when_the_machine_slept_after_the_commit(
     monkeypatch.setattr(Ledger, "begin_attempt", slow)
     key = await seat.said("hello")
     card = await seat.until(
-        lambda: seat.recovery and not seat.recovery.checking and seat.recovery.sends, what="an offer"
+        lambda: seat.recovery and not seat.recovery.checking and seat.recovery.sends,
+        timeout=60,
+        what="an offer",
     )
     assert world.server.commands("input") == []
     assert "resend" in [choice.action for choice in card[0].choices]
@@ -123,7 +125,7 @@ async def test_a_turn_whose_end_was_lost_ends_when_everything_is_idle(
     monkeypatch.setattr(FakeConnection, "event", forgetful)
     key = await seat.said("hello")
     await seat.until(lambda: (row := seat.row_of(key)) and row.delivery == "delivered", what="delivered")
-    await seat.until(lambda: seat.status.activity == "idle", timeout=6, what="the end of the turn")
+    await seat.until(lambda: seat.status.activity == "idle", timeout=30, what="the end of the turn")
 
 
 def _asked(call: str = "call-1") -> dict[str, Any]:
@@ -285,11 +287,11 @@ async def test_an_offer_is_gone_as_soon_as_it_is_taken(world: World) -> None:
     world.server.mute_acks = world.server.hold_turns = True
     world.server._input = lambda connection, command: None  # type: ignore[method-assign]
     seat.send(ResolveSend(key, "resend"))
-    await seat.until(lambda: (v := seat.view_of(key)) and not v.choices, timeout=5, what="no offer")
+    await seat.until(lambda: (v := seat.view_of(key)) and not v.choices, timeout=30, what="no offer")
     before = len(world.server.commands("input"))
     seat.send(ResolveSend(key, "resend"))
     seat.send(ResolveSend(key, "discard"))
-    await seat.until(lambda: len(seat.notices) >= 2, timeout=5, what="both refused")
+    await seat.until(lambda: len(seat.notices) >= 2, timeout=30, what="both refused")
     assert len(world.server.commands("input")) == before
     with world.ledger() as ledger:
         send = ledger.send(key)
