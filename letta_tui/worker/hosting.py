@@ -42,6 +42,8 @@ class Hosting:
         self._base: Endpoint | None = None
         self._chosen = ""  # in this window: a device id, or SANDBOX
         self._sandbox: Sandbox | None = None
+        # What was asked for and what came of it, until it is open.
+        self._settled: tuple[OpenIt | CreateIt | None, Target, OpenIt] | None = None
         self._renewed_for: set[str] = set()  # messages a new sandbox was made for already
 
     # --- before a connect ---
@@ -55,7 +57,11 @@ class Hosting:
         """
         self._base = endpoint
         service = self._make(endpoint)
-        opened = await self._conversation(service, endpoint, wish, target)
+        if self._settled is not None and self._settled[:2] == (wish, target):
+            opened = self._settled[2]  # no conversation is made twice because the machine was not there
+        else:
+            opened = await self._conversation(service, endpoint, wish, target)
+            self._settled = (wish, target, opened)
         device = await self._device(service, endpoint, opened)
         return endpoint.on_device(device), opened
 
@@ -171,6 +177,7 @@ class Hosting:
 
     def opened(self, endpoint: Endpoint, place: Place) -> None:
         """The conversation is open: where it runs is stored with it, for the next time."""
+        self._settled = None
         where = SANDBOX if self._sandbox is not None else endpoint.device_id
         self._desk.ledger.remember_conversation(place, state={"device": where}, used=False)
 

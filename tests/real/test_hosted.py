@@ -191,6 +191,7 @@ async def test_a_machine_is_chosen_when_none_is_known(letta_server: RealServer, 
             await seat.said("[[say on the laptop]]")
             await seat.reply("on the laptop")
             await seat.rest()
+            assert len(double.conversations) == 1  # however often it was tried
         finally:
             await seat.quit()
         again = Seat.start(way.config(endpoint=endpoint, target=Target()))
