@@ -9,8 +9,14 @@ server's own history, the practice model's log and the ledger:
   after its own crash, which the ledger must then say;
 * exit code 0 means that it is in history with its reply; nothing that was submitted has vanished from the
   ledger; it is in the conversation that was asked for;
+* a message whose fate is not known is not in history, is offered with its choices and their risks, and
+  visibly holds what comes behind it until a person has chosen; the matrix then chooses (to discard it, or
+  to send it as a new one) and counts that;
 * an allowed tool ran exactly once;
-* the conversation is usable afterwards.
+* the conversation is usable afterwards, in every case.
+
+``tests/real/test_kill_matrix.py`` kills a window's worker in front of a server that lives; here commands die
+together with the keeper and the server.
 """
 
 from __future__ import annotations
@@ -18,6 +24,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import os
 import random
 import shutil
@@ -40,7 +47,7 @@ from tests.support.server import PlainSocket
 
 STATES = ("idle", "busy", "queued", "approval")
 VICTIMS = ("view", "view and keeper", "view and server", "all three")
-STEPS = tuple(p for p in POINTS if p.split(".")[0] in ("submit", "send", "turn", "conversation", "reconcile"))
+STEPS = tuple(p for p in POINTS if p.split(".")[0] in ("submit", "send", "turn", "reconcile"))
 QUEUE_STEPS = ("queue.seen", "queue.dequeued")
 APPROVAL_STEPS = tuple(p for p in POINTS if p.startswith("approval."))
 AGAIN = 6  # times the command is repeated before its not ending is a violation
@@ -61,7 +68,10 @@ class Outcome:
     case: Case
     died: bool = False  # the step was reached
     code: int = -1
+    once: bool = False  # in history once, run once, with its reply
     reran: bool = False
+    settled: list[str] = field(default_factory=list)  # what the person chose for messages not known
+    beside: list[str] = field(default_factory=list)  # who died beside the view
     note: str = ""
     violations: list[str] = field(default_factory=list)
 
@@ -98,14 +108,16 @@ class Field:
         argv = [sys.executable, "-m", *arguments]
         return subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def send(self, message_id: str, conversation: str, text: str, crash: str = "") -> subprocess.Popen[str]:
+    def send(
+        self, message_id: str, conversation: str, text: str, crash: str = "", timeout: int = 30
+    ) -> subprocess.Popen[str]:
         return self.start(
             "letta_tui", "--profile", "demo", "send", "--agent", self.agent, "--conversation", conversation,
-            "--id", message_id, "--json", "--timeout", "30", text, crash=crash,
+            "--id", message_id, "--json", "--timeout", str(timeout), text, crash=crash,
         )  # fmt: skip
 
-    def decide(self, conversation: str, crash: str = "") -> subprocess.Popen[str]:
-        return self.start("tests.support.decider", self.agent, conversation, crash=crash)
+    def decide(self, conversation: str, *choice: str, crash: str = "") -> subprocess.Popen[str]:
+        return self.start("tests.support.decider", self.agent, conversation, *choice, crash=crash)
 
     def ours(self, *arguments: str) -> Any:
         process = self.start("letta_tui", "--profile", "demo", *arguments)
@@ -131,23 +143,26 @@ class Field:
         return rows[::-1]
 
     def runs(self, mark: str) -> int:
+        """How often the model was asked first for an input with ``mark`` in it."""
         log = self.paths.data / "demo" / "model.jsonl"
         lines = [json.loads(line) for line in log.read_text().splitlines()]
         return sum(1 for x in lines if x["event"] == "request" and x["reply"] == 0 and mark in x["user"])
 
-    def kill(self, victims: str) -> None:
-        """Whoever dies beside the view."""
+    def kill(self, victims: str) -> list[str]:
+        """Kill whoever dies beside the view; who did."""
         if victims == "view":
-            return
+            return []
         status = self.ours("keeper", "status", "--json")
-        pids = {
-            "view and keeper": [status.get("pid")],
-            "view and server": [status.get("server_pid")],
-            "all three": [status.get("pid"), status.get("server_pid")],
-        }[victims]
-        for pid in pids:
-            if pid:
-                os.kill(pid, signal.SIGKILL)
+        names = {
+            "view and keeper": ["keeper"],
+            "view and server": ["server"],
+            "all three": ["keeper", "server"],
+        }
+        pids = {"keeper": status.get("pid"), "server": status.get("server_pid")}
+        died = [name for name in names[victims] if pids[name]]
+        for name in died:
+            os.kill(pids[name], signal.SIGKILL)
+        return died
 
     def revive(self) -> None:
         """Keeper, server and model, started again if they died, as the next window would."""
@@ -182,7 +197,7 @@ def play(ground: Field, case: Case, mark: str) -> Outcome:
             finish(ground.decide(conversation))
     finish(process)
     outcome.died = process.returncode == -signal.SIGKILL
-    ground.kill(case.victims)
+    outcome.beside = ground.kill(case.victims)
     ground.revive()
     data: dict[str, Any] = {}
     for _ in range(AGAIN):
@@ -230,7 +245,7 @@ def shoot_at_decision(ground: Field, case: Case, conversation: str, mark: str, o
     process = ground.decide(conversation, crash=case.step)
     finish(process)
     outcome.died = process.returncode == -signal.SIGKILL
-    ground.kill(case.victims)
+    outcome.beside = ground.kill(case.victims)
     ground.revive()
     for _ in range(AGAIN):
         process = ground.decide(conversation)
@@ -253,7 +268,8 @@ def check(
     wrong = outcome.violations
     rows = asyncio.run(ground.history(conversation))
     mine = [row for row in rows if row.get("otid") == message_id]
-    runs = ground.runs(mark)
+    runs = ground.runs(f"answer-{mark}")
+    outcome.once = outcome.code == 0 and len(mine) == 1 and runs == 1
     ledger = [r for r in ground.ours("ledger", "--json") if r["client_message_id"] == message_id]
     if len(mine) > 1 or runs > 1:
         said = json.dumps(ground.ours("explain", message_id, "--json"))
@@ -273,10 +289,59 @@ def check(
     if outcome.code not in (0, 3, 5):
         wrong.append(f"no end after {AGAIN} attempts: {data.get('error')}")
     if outcome.code == 5:
-        # Undecidable is an honest answer, and it rightly holds what comes behind it until a person chooses.
         outcome.note = f"{data.get('delivery')}, {data.get('turn')}: {data.get('error')}"
-        return
+        if data.get("delivery") not in ("unknown", "vanished"):
+            wrong.append(f"no verdict after {AGAIN} attempts: {data.get('delivery')}")
+        elif mine:
+            wrong.append(f"told {data.get('delivery')}, but it is in history")
+    settle(ground, outcome, conversation, mark)
     usable(ground, outcome, conversation, mark)
+
+
+def settle(ground: Field, outcome: Outcome, conversation: str, mark: str) -> None:
+    """The person decides about whatever is not known, of this message and those before it."""
+    wrong = outcome.violations
+    open_ = waiting(ground, conversation)
+    if not open_:
+        return
+    behind = ""
+    if "unknown" in open_.values():
+        behind = f"held-{mark}"
+        said = json.loads(
+            finish(ground.send(behind, conversation, f"[[say {behind}]]", timeout=8))[0] or "{}"
+        )
+        if said.get("delivery") != "prepared" or "not sent" not in str(said.get("error")):
+            wrong.append(f"written behind a message that is not known: {said}")
+    choice = random.Random(mark).choice(("discard", "send_new"))
+    process = ground.decide(conversation, choice)
+    shown = [json.loads(line) for line in finish(process)[0].splitlines()]
+    if process.returncode != 0:
+        wrong.append(f"what is open could not be settled: {waiting(ground, conversation)}")
+    for key, state in open_.items():
+        offer = next((each for each in shown if each["id"] == key), None)
+        if offer is None:
+            # A later reading may know more than the one before; then it has to be over.
+            if key in waiting(ground, conversation):
+                wrong.append(f"{state}, and nothing was offered for {key}")
+        elif state in ("unknown", "vanished"):
+            outcome.settled.append(f"{state}: {offer['chosen']}")
+            if not offer["explanation"] or not {"discard", "send_new"} <= set(offer["choices"]):
+                wrong.append(f"too little is said or offered: {offer}")
+            if state == "unknown" and "twice" not in offer["choices"].get("send_new", ""):
+                wrong.append(f"the risk is not told: {offer}")
+    texts = json.dumps([row for row in asyncio.run(ground.history(conversation)) if row.get("otid")])
+    for key in {f"shot-{mark}"} & open_.keys() if choice == "send_new" else ():
+        if f"answer-{mark}" not in texts:
+            wrong.append(f"sent as a new message, and history lacks it: {key}")
+    if behind and f"say {behind}" not in texts:
+        wrong.append("what was held did not go out after the choice")
+
+
+def waiting(ground: Field, conversation: str) -> dict[str, str]:
+    """Messages of the conversation that are not at rest, by id."""
+    rows = [row for row in ground.ours("ledger", "--json") if row["conversation"] == conversation]
+    states = ("prepared", "unconfirmed", "accepted", "queued", "started", "unknown", "vanished")
+    return {row["client_message_id"]: row["state"] for row in rows if row["state"] in states}
 
 
 def usable(ground: Field, outcome: Outcome, conversation: str, mark: str) -> None:
@@ -298,18 +363,22 @@ def finish(process: subprocess.Popen[str]) -> tuple[str, str]:
         return process.communicate()
 
 
-def run(seed: int, count: int, say: Any = print) -> list[Outcome]:
-    """Play ``count`` cases; ``say`` gets a line for each."""
+def run(seed: int, count: int, seconds: float = math.inf, say: Any = print) -> list[Outcome]:
+    """Play ``count`` cases, beginning none after ``seconds``; ``say`` gets a line for each."""
+    end = time.monotonic() + seconds
     # Short, so that sockets are below it as well.
     folder = Path(tempfile.mkdtemp(prefix="letta-tui-kill-"))
     ground = Field(folder)
     outcomes: list[Outcome] = []
     try:
         for number, case in enumerate(cases(seed, count), 1):
+            if time.monotonic() > end:
+                break
             outcome = play(ground, case, f"k{uuid.uuid4().hex[:10]}")
             outcomes.append(outcome)
             word = "; ".join(outcome.violations) or "ok"
             word += f" [{outcome.note}]" if outcome.note else ""
+            word += f" [the person: {', '.join(outcome.settled)}]" if outcome.settled else ""
             died = "" if outcome.died else " (step not reached)"
             reran = " (the server ran it again, and that is said)" if outcome.reran else ""
             say(f"{number:4} {case}: exit {outcome.code}, {word}{reran}{died}", flush=True)
@@ -323,15 +392,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.killmatrix", description=__doc__)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no run after this time")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing of ours stays behind
-    outcomes = run(given.seed, given.runs)
+    outcomes = run(given.seed, given.runs, given.seconds)
     violations = sum(len(outcome.violations) for outcome in outcomes)
     died = sum(outcome.died for outcome in outcomes)
     by_code = Counter(outcome.code for outcome in outcomes)
-    codes = ", ".join(f"exit {code}: {n}" for code, n in sorted(by_code.items()))
-    print(f"seed {given.seed}: {len(outcomes)} runs, {died} killed at their step, {violations} violations")
-    print(codes)
+    beside = Counter(name for outcome in outcomes for name in outcome.beside)
+    chosen = Counter(words for outcome in outcomes for words in outcome.settled)
+    print(f"seed {given.seed}: {len(outcomes)} runs, {violations} violations")
+    print(f"killed: view {died} (at its step), keeper {beside['keeper']}, server {beside['server']}")
+    print(f"delivered and run once: {sum(outcome.once for outcome in outcomes)}")
+    print(f"run again by the server, and said: {sum(outcome.reran for outcome in outcomes)}")
+    print(f"not known or lost, settled by the person's choice: {dict(sorted(chosen.items())) or 0}")
+    print(", ".join(f"exit {code}: {n}" for code, n in sorted(by_code.items())))
     return 1 if violations else 0
 
 

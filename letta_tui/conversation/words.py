@@ -92,7 +92,7 @@ _BY_SENTENCE: Mapping[str, str] = {
         " not certain. Sending it again could run it a second time."
     ),
     "unknown_history": (
-        "The server's history no longer reaches back to when it was sent,"
+        "The server's history no longer has the place at which it was sent,"
         " so it cannot be seen whether it arrived."
     ),
     "unknown_server": (

@@ -1,10 +1,13 @@
-"""``python -m tests.support.decider AGENT CONVERSATION``: a window without a screen that allows what waits.
+"""``python -m tests.support.decider AGENT CONVERSATION [CHOICE]``: a window without a screen, and its person.
 
+They allow what waits. With a CHOICE (``discard`` or ``send_new``) they also take up every message that is
+offered: without a risk if that is among the choices, else by CHOICE. Prints what was offered as JSON lines.
 Exit code 0 once nothing waits any more and no turn runs; 1 when that does not come about.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import time
@@ -12,8 +15,9 @@ import time
 from letta_tui.commands.keeper_port import KeeperAdapter
 from letta_tui.paths import resolve
 from letta_tui.practice.demo import prepare
-from letta_tui.seam.intents import Decide, Quit
-from letta_tui.seam.updates import ApprovalsChanged, ConnectionChanged, StatusChanged
+from letta_tui.seam.intents import Decide, Quit, ResolveSend
+from letta_tui.seam.state import Action, SendView
+from letta_tui.seam.updates import ApprovalsChanged, ConnectionChanged, SendsChanged, StatusChanged
 from letta_tui.worker.config import Target, WorkerConfig
 from letta_tui.worker.worker import Worker
 
@@ -21,7 +25,17 @@ PATIENCE = 40.0
 CALM = 1.0  # seconds without anything waiting or running
 
 
-def main(agent: str, conversation: str) -> int:
+UNDER_WAY = ("prepared", "unconfirmed", "accepted", "queued", "started")
+
+
+def chosen(send: SendView, choice: str) -> Action | None:
+    """What the person takes of what is offered."""
+    offered = {each.action for each in send.choices}
+    wanted: tuple[Action, ...] = ("send", "resend", "send_new" if choice == "send_new" else "discard")
+    return next((action for action in wanted if action in offered), None)
+
+
+def main(agent: str, conversation: str, choice: str = "") -> int:
     paths = resolve("demo")
     setup = prepare(paths)
     worker = Worker(
@@ -37,6 +51,8 @@ def main(agent: str, conversation: str) -> int:
     worker.start()
     end = time.monotonic() + PATIENCE
     ready, activity, pending = False, "", True
+    sends: tuple[SendView, ...] = ()
+    taken: set[tuple[str, str]] = set()
     calm_since = 0.0
     try:
         while time.monotonic() < end:
@@ -52,10 +68,21 @@ def main(agent: str, conversation: str) -> int:
                         for item in items:
                             if item.state == "pending":
                                 worker.send(Decide(item.request_id, "allow"))
+                    case SendsChanged(items):
+                        sends = items
                     case _:
                         pass
+            for send in sends if choice and ready else ():
+                key, action = (send.client_message_id, send.delivery), chosen(send, choice)
+                if action is not None and key not in taken:
+                    taken.add(key)
+                    shown = {"id": key[0], "delivery": key[1], "explanation": send.explanation}
+                    choices = {each.action: each.risk for each in send.choices}
+                    print(json.dumps({**shown, "choices": choices, "chosen": action}), flush=True)
+                    worker.send(ResolveSend(send.client_message_id, action))
             now = time.monotonic()
-            if ready and not pending and activity == "idle":
+            waits = choice and any(send.choices or send.delivery in UNDER_WAY for send in sends)
+            if ready and not pending and activity == "idle" and not waits:
                 calm_since = calm_since or now
                 if now - calm_since > CALM:
                     return 0
