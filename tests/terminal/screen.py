@@ -14,7 +14,7 @@ import subprocess
 import termios
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyte
@@ -71,6 +71,8 @@ class Terminal:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._rest = ""
         self._changed = threading.Condition()
+        self._listening = threading.Event()
+        self._listening.set()
         self.raw = bytearray()
         self.modes: set[str] = set()
         self._master, self._slave = pty.openpty()
@@ -197,8 +199,18 @@ class Terminal:
     def _set_size(self, columns: int, lines: int) -> None:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
+    @contextlib.contextmanager
+    def unread(self) -> Iterator[None]:
+        """Nobody reads what the program writes, as behind an ssh that hangs."""
+        self._listening.clear()
+        try:
+            yield
+        finally:
+            self._listening.set()
+
     def _read(self) -> None:
         while True:
+            self._listening.wait()
             try:
                 data = os.read(self._master, 65536)
             except OSError:

@@ -26,6 +26,17 @@ def translate(data: str) -> str:
 class BurstDriver(LinuxDriver):
     """The usual driver; only the loop that reads differs, since only it knows what one read returned."""
 
+    def _sigcont_application(self, *arguments: object) -> None:
+        """Go on after a stop. SIGSTOP, unlike Ctrl+Z, gave no chance to leave the terminal before.
+
+        Entering it a second time would start a second thread that reads the keys: they came in another order,
+        and the program did not end.
+        """
+        reader = self._key_thread
+        if self._auto_restart and reader is not None and reader.is_alive():
+            self.suspend_application_mode()
+        super()._sigcont_application(*arguments)
+
     def run_input_thread(self) -> None:
         parser = XTermParser(self._debug)
         decode = getincrementaldecoder("utf-8")(errors="replace").decode

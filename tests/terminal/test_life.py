@@ -1,0 +1,92 @@
+"""A window that is stopped, not read, or asleep: its turn goes on, and it catches up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import pytest
+
+from tests.terminal.conftest import Demo
+from tests.terminal.screen import Terminal
+
+pytestmark = [pytest.mark.terminal, pytest.mark.real]
+
+
+def wait(condition: Callable[[], object], what: str, timeout: float = 60.0) -> None:
+    end = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.2)
+
+
+def turn_over(demo: Demo) -> bool:
+    status = demo.keeper()
+    return status["running"] and not status["busy"]
+
+
+@pytest.mark.parametrize(
+    ("deltas", "seconds"),
+    [(1500, 0.0), pytest.param(10_000, 30.0, marks=pytest.mark.long)],
+)
+def test_a_terminal_that_nobody_reads_holds_nothing_up(
+    demo: Demo, mark: str, deltas: int, seconds: float
+) -> None:
+    tag = mark[:3]
+    with demo.ready("--new") as terminal:
+        terminal.say(f"{mark} [[words {deltas} rate=1000 tag={tag} para=50]]")
+        terminal.wait(f"{tag}0002")
+        with terminal.unread():
+            time.sleep(seconds)
+            wait(lambda: turn_over(demo), "the turn ends although nobody reads")
+        terminal.wait(f"{tag}{deltas - 1:04}", timeout=30)
+        terminal.wait("Ready")
+        _and_goes_on(terminal, mark)
+        terminal.leave()
+    assert demo.runs(mark) == 1
+
+
+def test_stopped_like_ctrl_z_it_comes_back_to_a_finished_turn(demo: Demo, mark: str) -> None:
+    tag = mark[:3]
+    with demo.ready("--new") as terminal:
+        terminal.say(f"{mark} [[words 60 rate=20 tag={tag}]]")
+        terminal.wait(f"{tag}0002")
+        terminal.process.send_signal(signal.SIGSTOP)
+        wait(lambda: turn_over(demo), "the turn ends while the window is stopped")
+        assert f"{tag}0059" not in terminal.text
+        terminal.process.send_signal(signal.SIGCONT)
+        terminal.wait(f"{tag}0059", timeout=30)
+        terminal.wait("✓")  # said only with the history row in hand
+        _and_goes_on(terminal, mark)
+        assert terminal.leave() == 0
+    assert demo.runs(mark) == 1
+    row = next(row for row in demo.ledger() if mark in row["text"])
+    assert (row["state"], row["turn"]) == ("delivered", "done")
+
+
+def test_everything_asleep_at_once_goes_on_where_it_was(demo: Demo, mark: str) -> None:
+    tag = mark[:3]
+    with demo.ready("--new") as terminal:
+        terminal.say(f"{mark} [[words 60 rate=20 tag={tag}]]")
+        terminal.wait(f"{tag}0002")
+        status = demo.keeper()
+        asleep = [terminal.process.pid, status["pid"], status["server_pid"]]
+        with ExitStack() as waking:
+            for pid in asleep:
+                os.kill(pid, signal.SIGSTOP)
+                waking.callback(os.kill, pid, signal.SIGCONT)
+            time.sleep(8.0)  # longer than the gap at which a window takes itself for having slept
+        terminal.wait(f"{tag}0059", timeout=40)
+        terminal.wait("Connected", timeout=40)
+        _and_goes_on(terminal, mark)
+        terminal.leave()
+    assert demo.runs(mark) == 1
+
+
+def _and_goes_on(terminal: Terminal, mark: str) -> None:
+    terminal.say(f"[[words 3 tag=z{mark[:3]}]]")
+    terminal.wait(f"z{mark[:3]}0002")
+    terminal.wait("Ready")
