@@ -97,8 +97,13 @@ class Field:
         self.paths = resolve("demo")
         self.setup: DemoSetup = prepare(self.paths)
         self.agent = asyncio.run(furnish(self.setup))
+        self.started: list[subprocess.Popen[str]] = []
 
     def close(self) -> None:
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()  # it would start a keeper again
+                process.wait()
         asyncio.run(stop_keeper(self.setup.paths))
 
     # --- commands of ours, each a process of its own ---
@@ -106,7 +111,9 @@ class Field:
     def start(self, *arguments: str, crash: str = "") -> subprocess.Popen[str]:
         env = {**os.environ, VARIABLE: crash}
         argv = [sys.executable, "-m", *arguments]
-        return subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        pipe = subprocess.PIPE
+        self.started.append(subprocess.Popen(argv, env=env, stdout=pipe, stderr=pipe, text=True))
+        return self.started[-1]
 
     def send(
         self, message_id: str, conversation: str, text: str, crash: str = "", timeout: int = 30
