@@ -92,16 +92,16 @@ def play(demo: Demo, who: str, during: str, seconds: float) -> Told:
 
 def queue(demo: Demo, terminal: Terminal, mark: str) -> Callable[[Told], None]:
     tag = mark[:4]
-    terminal.say(f"one-{mark} [[words 60 rate=10 tag={tag}]]")
+    terminal.say(f"one-{mark} [[words 150 rate=5 tag={tag}]]")
     terminal.wait(f"{tag}0004")
     terminal.say(f"two-{mark} [[say second-{mark}]]")
-    terminal.wait("queued")
+    terminal.wait("1 message waits")
 
     def then(told: Told) -> None:
         screen = terminal.wait(
-            lambda text: f"{tag}0059" in text and text.count(f"second-{mark}") >= 2, AWAKE_SECONDS
+            lambda text: f"{tag}0149" in text and text.count(f"second-{mark}") >= 2, AWAKE_SECONDS
         )
-        if screen.count(f"{tag}0059") != 1:
+        if screen.count(f"{tag}0149") != 1:
             told.wrong.append("the reply is on the screen twice")
 
     return then
@@ -131,6 +131,8 @@ def alone(who: str, during: str, seconds: float) -> Told:
     demo = Demo(folder)
     try:
         return play(demo, who, during, seconds)
+    except AssertionError as error:
+        return Told(f"{who} / {during}", wrong=[str(error)])
     finally:
         demo.command("keeper", "stop")
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,5 +1,8 @@
 """SIGKILL at every named point of the worker, on the real server; then a relaunch has to find the truth.
 
+The server lives on and another socket holds the conversation, as the keeper would; ``tests.killmatrix`` kills
+those two as well, with commands in place of a window.
+
 What is checked against the server's own history and the model's log, after each kill:
 
 * the relaunch opens the same conversation;
@@ -17,6 +20,7 @@ import os
 import random
 import signal
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,6 +103,7 @@ class Outcome:
 
     sends: tuple[Send, ...]
     violations: list[str]
+    chosen: list[str]  # what the person took for messages that were offered, with their state
 
 
 def make(folder: Path) -> None:
@@ -141,7 +146,7 @@ async def come_back(
         for send in seat.sends:
             if not send.choices and send.delivery != "delivered":
                 wrong.append(f"{send.delivery} and nothing offered: {send.text}")
-        await release_what_was_never_sent(seat)
+        chosen = await release_what_was_never_sent(seat)
         if held:
             await seat.said(f"{mark}z [[say usable {mark}]]")
             await seat.reply(f"usable {mark}", timeout=30)
@@ -166,7 +171,7 @@ async def come_back(
         wrong.append(f"{len(approvals)} decisions for one request")
     if scenario == "deny" and not decided and (server.work / f"{mark}.made").exists():
         wrong.append("a denied command ran")
-    return Outcome(sends, wrong)
+    return Outcome(sends, wrong, chosen)
 
 
 async def settle(seat: Seat) -> int:
@@ -191,15 +196,18 @@ def flying(seat: Seat) -> bool:
     return any(send.delivery in under_way and not send.choices for send in seat.sends)
 
 
-async def release_what_was_never_sent(seat: Seat) -> None:
-    """The person takes up what is offered without a risk; what is left is discarded."""
+async def release_what_was_never_sent(seat: Seat) -> list[str]:
+    """The person takes up what is offered without a risk; what is left is discarded. What they chose."""
+    chosen = []
     for send in seat.sends:
         safe = [c for c in send.choices if c.action in ("send", "resend") and not c.risk.startswith("It may")]
         action = safe[0].action if safe else "discard"
         if action in [c.action for c in send.choices]:
+            chosen.append(f"{send.delivery}: {action}")
             seat.send(ResolveSend(send.client_message_id, action))
     await seat.until(lambda: not seat.sends, 30, "every offer is taken")
     await seat.rest(30)
+    return chosen
 
 
 SAMPLE = random.Random(2).sample(ALL, 6)
@@ -218,7 +226,8 @@ async def test_a_kill_at_a_named_point_loses_and_doubles_nothing(
 async def test_the_whole_matrix(letta_server: RealServer, tmp_path: Path) -> None:
     """Every scenario with every point it passes, with a keeper's stand-in holding the conversation."""
     only = os.environ.get("KILL_ONLY", "")
-    counted = violations = 0
+    counted = violations = delivered = 0
+    chosen: Counter[str] = Counter()
     for number, (scenario, point) in enumerate(ALL):
         if only not in f"{scenario}:{point}":
             continue
@@ -226,6 +235,9 @@ async def test_the_whole_matrix(letta_server: RealServer, tmp_path: Path) -> Non
         outcome = await kill_and_return(letta_server, tmp_path / mark, scenario, point, mark, held=True)
         counted += 1
         violations += len(outcome.violations)
+        delivered += sum(send.delivery == "delivered" for send in outcome.sends)
+        chosen.update(outcome.chosen)
         print(f"{scenario:8} {point:28} {', '.join(outcome.violations) or 'ok'}", flush=True)
-    print(f"{counted} kills, {violations} violations")
+    print(f"{counted} kills of the window, {violations} violations; delivered once: {delivered} messages")
+    print(f"settled by the person's choice: {dict(sorted(chosen.items())) or 0}")
     assert violations == 0
