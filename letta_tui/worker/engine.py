@@ -62,6 +62,7 @@ class Engine:
         self._wish: OpenIt | CreateIt | None = None
         self._recovering: asyncio.Task[None] | None = None
         self._judging = asyncio.Event()
+        self._warned_of_default = False
 
     async def run(self) -> Closed:
         """Until ``Quit``. A ledger that cannot be opened is one clear sentence and no more."""
@@ -172,6 +173,7 @@ class Engine:
             await self._recovery.run(link, wish, self._target)
             self._wish = None
             self._target = Target()
+            self._warn_of_default(link)
             if link.scope is not None and self.desk.place is not None:
                 self._hosting.opened(link.endpoint, self.desk.place)
         except AskFailed as failed:
@@ -187,6 +189,19 @@ class Engine:
             log.exception("recovery failed")
             self.desk.tell("Recovery failed by an error of this program; trying again.", "error")
             await link.client.close()
+
+    def _warn_of_default(self, link: Link) -> None:
+        """On a local server all agents' default conversations are one to its run lock: tell it, once."""
+        place = self.desk.place
+        local = link.info is not None and link.info.backend == "local"
+        if place is None or place.conversation_id != "default" or not local or self._warned_of_default:
+            return
+        self._warned_of_default = True
+        self.desk.tell(
+            "On this server the default conversations of all agents share one lock: while one of them works, "
+            "the others fail. A conversation of its own (/new) has no such limit.",
+            "warning",
+        )
 
     # --- the hosted service ---
 
