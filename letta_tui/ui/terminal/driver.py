@@ -27,15 +27,20 @@ class BurstDriver(LinuxDriver):
     """The usual driver; only the loop that reads differs, since only it knows what one read returned."""
 
     def _sigcont_application(self, *arguments: object) -> None:
-        """Go on after a stop. SIGSTOP, unlike Ctrl+Z, gave no chance to leave the terminal before.
+        """Go on after a stop; from the loop, since this may interrupt the very call that writes."""
+        if self._auto_restart:
+            self._loop.call_soon_threadsafe(self._enter_anew)
+
+    def _enter_anew(self) -> None:
+        """SIGSTOP, unlike Ctrl+Z, gave no chance to leave the terminal before.
 
         Entering it a second time would start a second thread that reads the keys: they came in another order,
         and the program did not end.
         """
         reader = self._key_thread
-        if self._auto_restart and reader is not None and reader.is_alive():
+        if reader is not None and reader.is_alive():
             self.suspend_application_mode()
-        super()._sigcont_application(*arguments)
+        self.resume_application_mode()
 
     def run_input_thread(self) -> None:
         parser = XTermParser(self._debug)
