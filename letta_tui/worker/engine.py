@@ -298,6 +298,8 @@ class Engine:
             self._connector.reconnect_now()
             return
         if link.scope is not None:
+            if self._recovering is not None:
+                self._recovering.cancel()  # or its end would take the new wish for its own
             desk.tasks.spawn(self._connector.move(), "move")
             return
         if self._recovering is not None:
