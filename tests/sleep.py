@@ -75,13 +75,15 @@ def play(demo: Demo, who: str, during: str, seconds: float) -> Told:
             terminal.wait("Ready", AWAKE_SECONDS)
             told.seconds_to_truth = time.monotonic() - woken
             terminal.say(f"[[say usable-{mark}]]")
-            terminal.wait(lambda text: text.count(f"usable-{mark}") >= 2, 30)
+            terminal.wait_for(rf"^ *usable-{mark} *$", 30)
             terminal.leave()
         except AssertionError as error:
             told.wrong.append(str(error))
     rows = [row for row in demo.ledger() if mark in row["text"]]
     told.wrong += [f"{row['state']}: {row['text']}" for row in rows if row["state"] != "delivered"]
-    told.wrong += [f"{row['turn']}: {row['text']}" for row in rows if row["turn"] != "done"]
+    # Nobody looked while the window stood still; and that is what is to be said.
+    ends = {"done", "ended_unseen"} if who == "window" and during == "queue" else {"done"}
+    told.wrong += [f"{row['turn']}: {row['text']}" for row in rows if row["turn"] not in ends]
     if len(rows) != (3 if during == "queue" else 2):
         told.wrong.append(f"{len(rows)} messages in the ledger")
     for word in (f"one-{mark}", f"two-{mark}", f"usable-{mark}", f"{mark}.txt"):
@@ -98,9 +100,8 @@ def queue(demo: Demo, terminal: Terminal, mark: str) -> Callable[[Told], None]:
     terminal.wait("1 message waits")
 
     def then(told: Told) -> None:
-        screen = terminal.wait(
-            lambda text: f"{tag}0149" in text and text.count(f"second-{mark}") >= 2, AWAKE_SECONDS
-        )
+        terminal.wait_for(rf"^ *second-{mark} *$", AWAKE_SECONDS)
+        screen = terminal.wait(f"{tag}0149")
         if screen.count(f"{tag}0149") != 1:
             told.wrong.append("the reply is on the screen twice")
 
@@ -117,7 +118,14 @@ def approval(demo: Demo, terminal: Terminal, mark: str) -> Callable[[Told], None
         if file.exists():
             told.wrong.append("the tool ran without an answer")
         terminal.press("f8")
-        terminal.wait("TOOLDONE", AWAKE_SECONDS)
+        again = time.monotonic() + AWAKE_SECONDS
+        while time.monotonic() < again:
+            screen = terminal.wait(lambda text: "TOOLDONE" in text or "F8 allow" in text, AWAKE_SECONDS)
+            if "TOOLDONE" in screen:
+                break
+            # Pressed while the connection was made anew, it is given back with words that say so.
+            time.sleep(1)
+            terminal.press("x", "backspace", "f8")
         if file.read_text() != "x\n":
             told.wrong.append("the tool ran more than once")
 

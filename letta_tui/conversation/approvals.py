@@ -101,6 +101,14 @@ class Approvals:
         if item is not None:
             item.state, item.note = "refused", words
 
+    def unsent(self, request_id: str, words: str) -> bool:
+        """The decision could not be tried: it may be made again. False when another one is on its way."""
+        item = self._pending.get(request_id)
+        if item is None or item.state == "deciding":
+            return False
+        item.state, item.note = "refused", words
+        return True
+
     def undecided(self, request_id: str, words: str = "") -> None:
         """The write was lost, or what became of it is not known: it is pending again."""
         item = self._pending.get(request_id)

@@ -19,6 +19,7 @@ from letta_tui.worker.room import Room
 DENIED = "The person denied this call and gave no reason."
 DENIED_BECAUSE = "The person denied this call. Reason: {reason}"
 ANSWER_SECONDS = 30.0
+NOT_SENT = "The decision was not sent: there is no settled connection now."
 BY_CONFIG = "the config"  # in the place of a window's name
 
 By = Literal["you", "the config"]
@@ -33,7 +34,9 @@ class Decider:
         """Write a decision: the person's, or what the config file says."""
         desk, room, link = self._desk, self._desk.room, self._desk.link
         if room is None or link is None or not room.ready or room.blocked:
-            desk.tell("The decision was not sent: there is no settled connection now.", "warning")
+            desk.tell(NOT_SENT, "warning")
+            if room is not None and room.approvals.unsent(intent.request_id, NOT_SENT):
+                self._publisher.repeat_approvals()
             return
         view = room.approvals.get(intent.request_id)
         if view is None or not room.approvals.deciding(intent.request_id):

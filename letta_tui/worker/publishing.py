@@ -33,7 +33,7 @@ class Publisher:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._scheduled = False
-        self._approvals: tuple[ApprovalView, ...] = ()
+        self._approvals: tuple[ApprovalView, ...] | None = ()
         self._queue: tuple[QueueItemView, ...] = ()
         self._known: dict[str, bool] = {}  # client message ids seen in the queue: is it in the ledger?
         self._sends: tuple[SendView, ...] = ()
@@ -49,6 +49,11 @@ class Publisher:
         self._known.clear()
         self._desk.put(ApprovalsChanged(()), QueueChanged(()), SendsChanged(()))
         self._desk.set_recovery(None)
+
+    def repeat_approvals(self) -> None:
+        """Say what waits although it may not have changed: the view has taken a decision for made."""
+        self._approvals = None
+        self.touch()
 
     def flush(self) -> None:
         self._scheduled = False

@@ -153,6 +153,18 @@ async def test_a_refused_decision_can_be_made_again(port: FakePort) -> None:
         assert [d.behavior for d in port.sent(Decide)] == ["allow", "deny"]
 
 
+async def test_a_decision_that_was_lost_on_its_way_can_be_made_again(port: FakePort) -> None:
+    async with running(port) as (_, pilot):
+        port.say(ApprovalsChanged((approval(),)))
+        await settle(pilot, port)
+        await pilot.press("f8")
+        for state in ("deciding", "pending"):
+            port.say(ApprovalsChanged((approval(state=state),)))
+            await settle(pilot, port)
+        await pilot.press("x", "f9")
+        assert [d.behavior for d in port.sent(Decide)] == ["allow", "deny"]
+
+
 async def test_no_key_decides_while_the_help_covers_the_card(port: FakePort) -> None:
     async with running(port) as (_, pilot):
         port.say(ApprovalsChanged((approval(),)))

@@ -13,7 +13,7 @@ from letta_tui.conversation.reconcile import Policy
 from letta_tui.ledger.store import Ledger
 from letta_tui.ledger.values import Place
 from letta_tui.seam.intents import Decide, ResolveSend
-from letta_tui.seam.updates import SendsChanged
+from letta_tui.seam.updates import ApprovalsChanged, SendsChanged
 from letta_tui.transport.endpoint import server_key
 from letta_tui.worker.config import Hands, Target, WorkerConfig
 from letta_tui.worker.ports import EndNote, KeeperTrouble, Whereabouts
@@ -179,6 +179,31 @@ async def test_a_request_that_still_waits_after_a_reconnect_can_be_answered_agai
         await seat.until(lambda: seat.approvals and seat.approvals[0].state == "refused", what="refused")
     seat.send(Decide("perm-call-1", "deny", "not now"))
     await seat.until(lambda: len(world.server.commands("input")) == 2, what="the second answer")
+
+
+async def test_a_decision_without_a_connection_is_given_back_each_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _pending(world.server, monkeypatch, _asked())
+    await _decided(world, monkeypatch, accepted=True)
+    seat = await world.window()
+    await seat.until(lambda: seat.approvals, what="the approval")
+    world.server.refuse_connections = 1_000
+    world.server.cut()
+    await seat.until(lambda: seat.connection and seat.connection.phase != "ready", what="disconnected")
+    for count in (1, 2):
+        seat.send(Decide("perm-call-1", "allow"))
+        await seat.until(
+            lambda count=count: (
+                sum(isinstance(u, ApprovalsChanged) and "not sent" in str(u.items) for u in seat.seen)
+                == count
+            ),
+            what="given back",
+        )
+    world.server.refuse_connections = 0
+    await seat.ready()
+    seat.send(Decide("perm-call-1", "allow"))
+    await seat.until(lambda: len(world.server.commands("input")) == 1, what="the answer")
 
 
 async def test_who_denied_and_why_is_told_by_the_next_window(world: World) -> None:

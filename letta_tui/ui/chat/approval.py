@@ -59,6 +59,7 @@ class ApprovalDock(Vertical, can_focus=True):
         self._send = send
         self._items: tuple[ApprovalView, ...] = ()
         self._answered: dict[str, Behavior] = {}  # decided here, the worker has not spoken yet
+        self._under_way: set[str] = set()  # the worker has said that it takes the decision there
         self._taken = ""  # the call the person moved the focus to
         self._spent_chord = ""  # the chord that decided last, with no other key since
         self._reason_for: ApprovalView | None = None
@@ -105,8 +106,11 @@ class ApprovalDock(Vertical, can_focus=True):
 
     def show(self, items: tuple[ApprovalView, ...]) -> None:
         for item in items:
-            if item.state == "refused":
+            # Pending again: the decision was lost on its way, or what became of it is not known.
+            again = item.state == "pending" and item.request_id in self._under_way
+            if item.state == "refused" or again:
                 self._answered.pop(item.request_id, None)
+        self._under_way = {item.request_id for item in items if item.state == "deciding"}
         known = {i.request_id for i in items}
         self._answered = {k: v for k, v in self._answered.items() if k in known}
         self._items = items
