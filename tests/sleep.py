@@ -76,6 +76,7 @@ def play(demo: Demo, who: str, during: str, seconds: float) -> Told:
             told.seconds_to_truth = time.monotonic() - woken
             terminal.say(f"[[say usable-{mark}]]")
             terminal.wait_for(rf"^ *usable-{mark} *$", 30)
+            terminal.wait_for(rf"usable-{mark}\]\]  ✓", 30)
             terminal.leave()
         except AssertionError as error:
             told.wrong.append(str(error))

@@ -16,7 +16,7 @@ from letta_tui.commands.keeper_port import KeeperAdapter
 from letta_tui.paths import resolve
 from letta_tui.practice.demo import prepare
 from letta_tui.seam.intents import Decide, Quit, ResolveSend
-from letta_tui.seam.state import Action, SendView
+from letta_tui.seam.state import Action, ApprovalView, SendView
 from letta_tui.seam.updates import ApprovalsChanged, ConnectionChanged, SendsChanged, StatusChanged
 from letta_tui.worker.config import Target, WorkerConfig
 from letta_tui.worker.worker import Worker
@@ -52,6 +52,8 @@ def main(agent: str, conversation: str, choice: str = "") -> int:
     end = time.monotonic() + PATIENCE
     ready, activity, pending = False, "", True
     sends: tuple[SendView, ...] = ()
+    asks: tuple[ApprovalView, ...] = ()
+    pressed: dict[str, float] = {}
     taken: set[tuple[str, str]] = set()
     calm_since = 0.0
     try:
@@ -64,14 +66,16 @@ def main(agent: str, conversation: str, choice: str = "") -> int:
                     case StatusChanged(status):
                         activity = status.activity
                     case ApprovalsChanged(items):
-                        pending = bool(items)
-                        for item in items:
-                            if item.state == "pending":
-                                worker.send(Decide(item.request_id, "allow"))
-                    case SendsChanged(items):
-                        sends = items
+                        asks, pending = items, bool(items)
+                    case SendsChanged(found):
+                        sends = found
                     case _:
                         pass
+            for item in asks if ready else ():
+                # A person presses again what was given back.
+                if item.state != "deciding" and time.monotonic() - pressed.get(item.request_id, 0.0) > 2:
+                    pressed[item.request_id] = time.monotonic()
+                    worker.send(Decide(item.request_id, "allow"))
             for send in sends if choice and ready else ():
                 key, action = (send.client_message_id, send.delivery), chosen(send, choice)
                 if action is not None and key not in taken:
