@@ -211,7 +211,8 @@ def play(ground: Field, case: Case, mark: str) -> Outcome:
         out, _err = finish(ground.send(message_id, conversation, text))
         data = json.loads(out) if out.strip() else {}
         outcome.code = data.get("exit_code", -1)
-        if outcome.code == 4:
+        if outcome.code == 4 or data.get("delivery") == "queued":
+            # It waits behind the approval of another turn, which its own command does not ask for.
             finish(ground.decide(conversation))
         elif outcome.code != 5 or data.get("delivery") in ("unknown", "vanished"):
             break
