@@ -248,6 +248,8 @@ class RelayDouble:
 
     def _deliver(self, subscriber: Subscriber, seq: int) -> None:
         subscriber.repeat_at.pop(seq, None)
+        if seq not in subscriber.unacked:
+            return  # its receipt came while it was on its way a second time
         subscriber.delivered[seq] += 1
         subscriber.outbox.put_nowait((seq, subscriber.unacked[seq]))
 
