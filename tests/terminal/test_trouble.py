@@ -82,8 +82,8 @@ def test_a_server_started_by_hand_is_come_back_to(tmp_path: Path, letta_server: 
     with start(tmp_path, *arguments, "--agent", letta_server.agent_id) as terminal:
         terminal.wait("Message Practice", timeout=30)
         terminal.say("[[say over the wire]]")
-        terminal.wait("over the wire")
-        terminal.wait("Ready")
+        # The composer shows the words too: only the row and its reply say that they were sent.
+        terminal.wait(lambda s: s.count("over the wire") > 1 and "Ready" in s)
         terminal.kill()
     with start(tmp_path) as terminal:  # nothing is named: the last conversation, on the server it was on
         terminal.wait("over the wire", timeout=30)
