@@ -27,6 +27,10 @@ Channel = Literal["control", "stream"]
 
 _PING_SECONDS = 30.0
 _PATIENCE_SECONDS = 0.5  # for an event that was overtaken
+# What was not acknowledged in time is delivered again, seconds later. A repetition older than this memory
+# would be taken for a new event, and its low number for a sequence that starts anew; 1,000 keys, enough for
+# the repetitions across the two sockets, are half a second of a fast reply.
+_RELAY_KEYS = 20_000
 
 
 class RelayConnection:
@@ -43,7 +47,7 @@ class RelayConnection:
     ) -> None:
         self._sockets: dict[Channel, DirectConnection] = {"control": control, "stream": stream}
         self._connection_id = connection_id
-        self._keys = Seen()
+        self._keys = Seen(_RELAY_KEYS)
         self._requests = Seen()
         self._order: Reorder[Frame] = Reorder(wait=patience)
         self._timer: asyncio.TimerHandle | None = None

@@ -227,7 +227,6 @@ async def test_an_answer_does_not_overtake_the_words_before_it(double: RelayDoub
     await client.close()
 
 
-@pytest.mark.long  # waits out the patience of twenty seconds whenever one delivery stays away that long
 async def test_ten_thousand_deliveries_doubled_lost_late_and_out_of_order() -> None:
     trouble = Trouble(seed=7, duplicate=0.2, drop=0.05, delay=0.02)
     async with RelayDouble(trouble, redeliver=0.3) as double:
