@@ -80,7 +80,8 @@ def test_no_letta_is_told_before_the_screen_is_taken(tmp_path: Path) -> None:
 def test_a_server_started_by_hand_is_come_back_to(tmp_path: Path, letta_server: RealServer) -> None:
     arguments = ["--url", letta_server.url, "--token-file", str(letta_server.token_file)]
     with start(tmp_path, *arguments, "--agent", letta_server.agent_id) as terminal:
-        terminal.wait("Message Practice", timeout=30)
+        # Before that, Enter keeps the text and says that the conversation is not open yet.
+        terminal.wait("Ready", timeout=30)
         terminal.say("[[say over the wire]]")
         # The composer shows the words too: only the row and its reply say that they were sent.
         terminal.wait(lambda s: s.count("over the wire") > 1 and "Ready" in s)
