@@ -55,6 +55,24 @@ async def test_nothing_is_sent_while_sending_is_impossible(port: FakePort) -> No
         assert app.chat.composer.text == "go"
 
 
+async def test_ready_is_said_only_when_something_can_be_sent(port: FakePort) -> None:
+    async with running(port) as (app, pilot):
+        closed = ConnectionView("recovering", "Checking", can_send=False, why_not="It is not open yet.")
+        port.say(
+            ConnectionChanged(closed),
+            StatusChanged(replace(status(), activity="idle", activity_words="Ready")),
+        )
+        await settle(pilot, port)
+        assert "Ready" not in str(app.chat.status_bar.activity())
+        await pilot.press(*"go", "enter")
+        assert "not open yet" in str(app.chat.composer.query_one("#note").content)
+        port.say(ConnectionChanged(replace(closed, phase="ready", can_send=True)))
+        await settle(pilot, port)
+        assert "Ready" in str(app.chat.status_bar.activity())
+        assert "not open yet" not in str(app.chat.composer.query_one("#note").content)
+        assert app.chat.composer.text == "go"
+
+
 async def test_ctrl_c_puts_a_draft_away_and_never_sends_it(port: FakePort) -> None:
     async with running(port) as (app, pilot):
         await pilot.press(*"draft", "ctrl+c")

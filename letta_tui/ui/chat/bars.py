@@ -110,12 +110,15 @@ class StatusBar(Bar):
     def __init__(self) -> None:
         super().__init__(id="status")
         self.status = StatusView()
+        self.can_send = False
         self.now = 0.0
         self.new_below = False
 
     def activity(self) -> Content:
         status = self.status
         if status.activity == "idle":
+            if not self.can_send:
+                return Content("")  # "Ready" would be untrue; the header says what is being waited for
             return Content.styled(one_line(status.activity_words, 60), "$quiet")
         words = one_line(status.activity_words, 60) or _ACTIVITY[status.activity]
         colour = "$accent" if status.activity == "approval" else "$primary"

@@ -84,6 +84,7 @@ class ChatScreen(Screen[object]):
         self.sends: tuple[SendView, ...] = ()
         self.commands = Commands(self)
         self._tokens = 0
+        self._turned_away = False  # Enter was refused because nothing could be sent
         self._asked_for_setup = False
         self._asked_for_device = False
         self._clock: Timer | None = None
@@ -144,6 +145,11 @@ class ChatScreen(Screen[object]):
                 self.connection = connection
                 self.header.connection = connection
                 self.header.refresh()
+                self.status_bar.can_send = connection.can_send
+                self.status_bar.refresh()
+                if connection.can_send and self._turned_away:
+                    self._turned_away = False
+                    self.composer.say("It can be sent now: Enter sends.")
                 self._show_welcome()
                 self.refresh_bindings()
             case ApprovalsChanged(items):
@@ -260,7 +266,9 @@ class ChatScreen(Screen[object]):
     def _submit(self, text: str) -> tuple[str, str]:
         if not self.connection.can_send:
             why = self.connection.why_not or self.connection.words
+            self._turned_away = True
             return "", f"Not sent, the text stays here: {why}"
+        self._turned_away = False
         self._tokens += 1
         token = f"submit-{self._tokens}"
         self.port.send(Submit(token, text))
