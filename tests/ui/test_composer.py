@@ -60,7 +60,7 @@ async def test_ready_is_said_only_when_something_can_be_sent(port: FakePort) -> 
         closed = ConnectionView("recovering", "Checking", can_send=False, why_not="It is not open yet.")
         port.say(
             ConnectionChanged(closed),
-            StatusChanged(replace(status(), activity="idle", activity_words="Ready")),
+            StatusChanged(replace(status().status, activity_words="Ready")),
         )
         await settle(pilot, port)
         assert "Ready" not in str(app.chat.status_bar.activity())
