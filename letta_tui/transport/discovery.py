@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 
 from letta_tui.protocol import ServerInfo, commands
 from letta_tui.protocol.names import PROTOCOL_VERSION
 from letta_tui.transport.client import Client, NoAnswer
 from letta_tui.transport.connection import Refused
 from letta_tui.transport.endpoint import Endpoint, http_url
+from letta_tui.transport.failures import status_failure
 from letta_tui.transport.http import Fetch, HttpRequest, fetch
 
 
@@ -17,8 +19,9 @@ async def look_ahead(
 ) -> ServerInfo | None:
     """``GET /app-server-info`` of a direct server; None when nothing useful comes back.
 
-    Older servers do not have it and proxies may not pass it on, so only a server that cannot be reached
-    at all is ``Refused`` here; what is wrong with a token, the socket says.
+    Older servers do not have it and proxies may not pass it on, so ``Refused`` here is only a server that
+    cannot be reached at all, or one that says in its own form that the token is wrong (no socket need be
+    tried then: a server of 0.34.12 ends when a socket it refused is reset). Else the socket says it.
     """
     url = http_url(endpoint.url, "/app-server-info")
     try:
@@ -27,6 +30,12 @@ async def look_ahead(
         if refused.kind == "not_letta":
             return None
         raise
+    if (
+        answer.status == HTTPStatus.UNAUTHORIZED
+        and isinstance(answer.body, Mapping)
+        and "error" in answer.body
+    ):
+        raise status_failure(answer.status, url, had_token=token is not None)
     if not answer.ok or not isinstance(answer.body, Mapping) or "protocol_version" not in answer.body:
         return None
     return ServerInfo.of(answer.body)

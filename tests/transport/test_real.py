@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import select
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from letta_tui.transport import (
 )
 from letta_tui.transport.endpoint import direct
 from letta_tui.transport.http import HttpAnswer, HttpRequest, fetch
-from tests.support.server import MODEL_HANDLE, RealServer
+from tests.support.server import MODEL_HANDLE, RealServer, until
 from tests.transport.tls_front import certificate, tls_front
 
 pytestmark = pytest.mark.real
@@ -90,13 +92,17 @@ async def test_behind_tls_and_a_reverse_proxy(letta_server: RealServer, tmp_path
             await open_connection(direct(url, token_file=letta_server.token_file))
 
 
+async def _says_it_splits(request: HttpRequest) -> HttpAnswer:
+    answer = await fetch(request)
+    if not answer.ok:
+        return answer
+    told = answer.body
+    return HttpAnswer(200, {**told, "capabilities": {**told["capabilities"], "split_channels": True}})
+
+
 async def test_a_server_that_wants_the_other_number_of_sockets(letta_server: RealServer) -> None:
     """HTTP 426 is its word for it: this server lets no socket in that names a channel."""
-
-    async def fetcher(request: HttpRequest) -> HttpAnswer:
-        told = (await fetch(request)).body
-        return HttpAnswer(200, {**told, "capabilities": {**told["capabilities"], "split_channels": True}})
-
+    fetcher = _says_it_splits
     endpoint = direct(letta_server.url, token_file=letta_server.token_file)
     info = await look_ahead(endpoint, letta_server.token, fetcher=fetcher)
     assert info is not None
@@ -104,6 +110,30 @@ async def test_a_server_that_wants_the_other_number_of_sockets(letta_server: Rea
     client = Client(await open_connection(endpoint, fetcher=fetcher))
     assert not (await identify(client)).split_channels
     await client.close()
+
+
+async def test_being_refused_does_not_end_the_server(own_server: RealServer) -> None:
+    """0.34.12 expects no error on a socket it refused, so a TCP reset there ends it: nobody may cause one.
+
+    A reset is what the other side sees of a socket that is closed with the refusal still unread.
+    """
+    fetcher = _says_it_splits
+    for _ in range(20):
+        asked = direct(own_server.url, token_file=own_server.token_file)
+        await (await open_connection(asked, fetcher=fetcher)).close()
+        with pytest.raises(Refused, match="refused the token"):
+            await open_connection(direct(own_server.url, token="wrong"), fetcher=fetcher)
+    process = own_server.process
+    assert process is not None
+    assert process.poll() is None
+
+    # The finding itself: when a later server survives this, the care above can go.
+    with socket.create_connection(("127.0.0.1", own_server.port)) as refused:
+        key = "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="
+        refused.sendall(f"GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n{key}\r\n\r\n".encode())
+        await asyncio.to_thread(select.select, [refused], [], [])  # the refusal is here, and stays unread
+    assert await asyncio.to_thread(process.wait, 10) != 0
+    await until(lambda: "ECONNRESET" in "".join(own_server.output))
 
 
 async def test_conversations(client: Client, letta_server: RealServer) -> None:

@@ -273,7 +273,8 @@ async def test_the_server_says_whether_it_wants_two_sockets(letta_server: RealSe
     assert (info.backend, info.protocol_version, info.split_channels) == ("local", 1, False)
     assert not wants_pair(real, info)
     assert wants_pair(hosted(token="k"), None)
-    assert await look_ahead(real, "wrong") is None  # the socket will say why
+    with pytest.raises(Refused, match="refused the token"):
+        await look_ahead(real, "wrong")
     async with FakeServer() as old:
         assert await look_ahead(direct(old.url), None) is None
 
