@@ -1,16 +1,20 @@
 """Named points at which a test kills the process, to prove that a relaunch finds the truth.
 
 Set ``LETTA_TUI_CRASH_AT=name`` (or ``name#3`` for the third time the point is reached) and the process
-gets SIGKILL there: no handler, no flush, exactly what a power button leaves behind. Without the variable a
-point costs one dictionary look-up. The names are listed in ``POINTS`` so that a kill matrix can walk them.
+gets SIGKILL there: no handler, no flush, exactly what a power button leaves behind. With
+``LETTA_TUI_CRASH_WHO``, process ids with commas between them, those get it in its place, once; 0 stands for
+this process. Without the first variable a point costs one dictionary look-up. The names are listed in
+``POINTS`` so that a kill matrix can walk them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 
 VARIABLE = "LETTA_TUI_CRASH_AT"
+WHO = "LETTA_TUI_CRASH_WHO"
 
 POINTS = (
     "submit.before_prepare",
@@ -44,6 +48,7 @@ POINTS = (
     "reconcile.after_verdicts",
     "resend.after_attempt",
     "resend_new.after_supersede",
+    "edit.after_draft",
 )
 
 _seen: dict[str, int] = {}
@@ -58,5 +63,7 @@ def reached(name: str) -> None:
     if point != name:
         return
     _seen[name] = _seen.get(name, 0) + 1
-    if _seen[name] >= (int(count) if count.isdigit() else 1):
-        os.kill(os.getpid(), signal.SIGKILL)
+    if _seen[name] == (int(count) if count.isdigit() else 1):
+        for pid in os.environ.get(WHO, "0").split(","):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid) or os.getpid(), signal.SIGKILL)

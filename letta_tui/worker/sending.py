@@ -137,7 +137,7 @@ class Sender:
             desk.tell(error.words, "error")
             self._publisher.touch()
             return
-        reached("send.after_attempt")
+        reached("send.after_attempt" if attempt.number == 1 else "resend.after_attempt")
         room.verdicts.pop(key, None)  # it is on its way again: what was offered before is over
         self._reload(room, key)
         if not self._stands(link, room, attempt):
@@ -339,6 +339,7 @@ class Sender:
         draft = desk.ledger.draft(window, room.place)
         text = f"{draft.text}\n{send.text}" if draft is not None and draft.text else send.text
         desk.ledger.save_draft(window, room.place, text)
+        reached("edit.after_draft")
         desk.ledger.discard(key, self._consent("edit" if why == "edit" else "cancel", room, key))
         room.released.discard(key)
         desk.put(DraftLoaded(send.text, why))
