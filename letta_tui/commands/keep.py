@@ -22,7 +22,8 @@ from letta_tui.commands.wiring import (
     watching_options,
     with_manners,
 )
-from letta_tui.keeper.process import AlreadyRunning, CannotRun, Keeper
+from letta_tui.keeper.errors import AlreadyRunning, CannotRun
+from letta_tui.keeper.process import Keeper
 from letta_tui.paths import private_folder
 
 

@@ -13,8 +13,9 @@ import os
 import sys
 from pathlib import Path
 
+from letta_tui.keeper.errors import AlreadyRunning, CannotRun
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
-from letta_tui.keeper.process import AlreadyRunning, CannotRun, Keeper
+from letta_tui.keeper.process import Keeper
 
 
 def _tell(**message: object) -> None:

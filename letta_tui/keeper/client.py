@@ -23,7 +23,7 @@ from letta_tui.keeper.control import CONTROL, LINE_LIMIT, SOCKET_NAME
 from letta_tui.keeper.ends import End
 from letta_tui.keeper.errors import KeeperError
 from letta_tui.keeper.files import read_state
-from letta_tui.keeper.identity import end_process
+from letta_tui.keeper.identity import end_process, identify, wait_gone
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.keeper.server import end_all, end_server
 from letta_tui.paths import PathsError, private_folder
@@ -275,9 +275,12 @@ async def stop_keeper(paths: KeeperPaths) -> bool:
     """
     handle = await find_keeper(paths)
     if handle is not None:
+        keeper = identify(handle.pid)
         with contextlib.suppress(KeeperError):
             await handle.stop()
         await handle.close()
+        if keeper is not None:  # it has hung up, and may still be about to end
+            await asyncio.to_thread(wait_gone, keeper, _HELLO_SECONDS)
     found = await asyncio.to_thread(_end_leftovers, paths)
     return handle is not None or found
 

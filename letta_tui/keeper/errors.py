@@ -12,3 +12,11 @@ class KeeperError(Exception):
     def __init__(self, words: str, *, lasting: bool = False) -> None:
         super().__init__(words)
         self.lasting = lasting
+
+
+class AlreadyRunning(Exception):
+    """Another keeper of this profile has the lock."""
+
+
+class CannotRun(Exception):
+    """The keeper cannot start; the text is one sentence."""

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from letta_tui.keeper.client import KeeperError, KeeperHandle, find_keeper
+from letta_tui.keeper.errors import CannotRun
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
-from letta_tui.keeper.process import CannotRun, Keeper
+from letta_tui.keeper.process import Keeper
 from tests.support.server import RealServer, until
 
 pytestmark = pytest.mark.real
