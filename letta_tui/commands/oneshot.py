@@ -18,6 +18,7 @@ from letta_tui.seam.updates import (
     NeedsSetup,
     Notice,
     QuestionChanged,
+    RecoveryChanged,
     SendsChanged,
     StatusChanged,
     SubmitSettled,
@@ -31,6 +32,7 @@ Ending = Literal[
 ]
 
 _ROW_SECONDS = 5.0  # how long the history row is waited for once the turn has ended
+_HOLD_SECONDS = 15.0  # how long the keeper has for its word, which is asked for when a card waits
 
 _SETTLED = frozenset({"done", "cancelled", "failed", "ended_unseen"})
 _JUDGED = frozenset(
@@ -50,18 +52,28 @@ class Result:
 class Oneshot:
     """``known``: the ledger has the message already, so nothing is submitted unless it was never sent.
     ``over``: its turn had ended and it was delivered, so only the answer is to be read.
+    ``keeper``: one is asked to hold the conversation, so that a card can wait for a person there.
     """
 
     def __init__(
-        self, port: WorkerPort, message_id: str, text: str, *, known: bool = False, over: bool = False
+        self,
+        port: WorkerPort,
+        message_id: str,
+        text: str,
+        *,
+        known: bool = False,
+        over: bool = False,
+        keeper: bool = False,
     ) -> None:
         self._over = over
+        self._keeper = keeper
         self._port = port
         self._id = message_id
         self._text = text
         self._known = known
         self._asked = False
         self._over_since = 0.0
+        self._carded_since = 0.0
         self._changed = threading.Event()
         self.rows: list[Row] = []
         self.connection = ConnectionView(phase="starting", words="")
@@ -70,6 +82,7 @@ class Oneshot:
         self.approvals: tuple[ApprovalView, ...] = ()
         self.question: QuestionView | None = None
         self.trouble = ""  # the last error the worker told
+        self.notes: list[str] = []  # what was rebuilt, and what could not be
         self._result: Result | None = None
 
     def watch(self, seconds: float | None) -> Result:
@@ -108,6 +121,9 @@ class Oneshot:
                 said.append(row.text)
         return "\n\n".join(text for text in said if text)
 
+    def _stored_whole(self) -> bool:
+        return bool(self.answer) and not any(row.live for row in self.rows)
+
     def _mine(self, row: Row) -> bool:
         """Rows of messages that came to rest long ago have only their key, made of the otid."""
         return row.client_message_id == self._id or row.key == f"user:{self._id}"
@@ -130,6 +146,8 @@ class Oneshot:
                 self.approvals = items
             case QuestionChanged(question):
                 self.question = question
+            case RecoveryChanged(recovery) if recovery is not None:
+                self.notes += [note for note in recovery.notes if note not in self.notes]
             case NeedsSetup(reason):
                 self._result = Result("refused", f"{reason} Start letta-tui once to set it up.")
             case SubmitSettled(_, ok, _, error) if not ok:
@@ -147,6 +165,8 @@ class Oneshot:
         """The end, if this is one; asks the worker to send when it is time."""
         if self.question is not None:
             return Result("question", f"{self.question.title}. {self.question.body}")
+        if self._over and self.connection.phase in ("lost", "failed") and self._stored_whole():
+            return Result("ended")  # as it was stored here; the server need not be waited for
         if self.connection.phase == "failed":
             return Result("no_connection", self.connection.words)
         if self.connection.phase != "ready":
@@ -180,7 +200,11 @@ class Oneshot:
             return None
         self._over_since = 0.0
         if self.approvals and outcome in ("running", "awaiting_approval"):
-            return Result("approval", approvals=self.approvals)
+            now = time.monotonic()
+            self._carded_since = self._carded_since or now
+            waits = self._keeper and not self.connection.held and not any(a.own for a in self.approvals)
+            if not waits or now - self._carded_since > _HOLD_SECONDS:
+                return Result("approval", approvals=self.approvals)
         return None
 
     def _choose(self, send: SendView) -> Result | None:

@@ -151,6 +151,7 @@ class ApprovalView:
     total: int = 1
     state: Literal["pending", "deciding", "refused"] = "pending"
     note: str = ""  # why a decision was refused, or what is being waited for
+    own: bool = False  # of a tool that this program runs: nobody can run it when this program is gone
 
 
 @dataclass(frozen=True, slots=True)

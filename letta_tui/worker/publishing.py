@@ -25,6 +25,10 @@ _HELD_WORDS = {
 }
 
 ASKS = "Waiting for your decision"  # about a call that the server takes for running
+OLD_CARD = (
+    "Asked over an earlier connection: if that one is gone, the tool cannot be run even when you allow it, "
+    "and the agent is told so."
+)
 
 
 class Publisher:
@@ -177,7 +181,7 @@ class Publisher:
         return states
 
     def _put_approvals(self, room: Room) -> None:
-        servers = (view for view in room.approvals.pending if view.request_id not in room.auto)
+        servers = (_card(room, view) for view in room.approvals.pending if view.request_id not in room.auto)
         pending = (*servers, *room.asks)
         if pending != self._approvals:
             self._approvals = pending
@@ -198,6 +202,14 @@ class Publisher:
         self._desk.set_recovery(
             recovery_view(told, checking=checking, relaunched=room.relaunched, notes=tuple(room.notes))
         )
+
+
+def _card(room: Room, view: ApprovalView) -> ApprovalView:
+    """A card of the server, with what is to be known when it is about a tool of the person's own."""
+    if view.tool_name not in room.own_tools:
+        return view
+    note = view.note or (OLD_CARD if view.request_id in room.old_cards else "")
+    return replace(view, own=True, note=note)
 
 
 def state_of(send: Send) -> SendState:

@@ -60,6 +60,8 @@ class Room:
     unseen: int = 0  # turns found to have ended unseen, not yet told
     asks: list[ApprovalView] = field(default_factory=list)  # calls of the person's own tools that wait
     auto: set[str] = field(default_factory=set)  # approvals that the config file answers
+    own_tools: frozenset[str] = frozenset()  # names of the person's own, as registered on this connection
+    old_cards: frozenset[str] = frozenset()  # approvals of such tools that were asked for on an earlier one
     restored: list[str] = field(default_factory=list)  # what was rebuilt on this connection, and what not
     toolset: Mapping[str, Any] | None = None  # goes with each input
 

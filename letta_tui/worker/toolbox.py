@@ -108,6 +108,7 @@ class Toolbox:
         room = self._desk.room
         if not self._late or room is None:
             return
+        room.own_tools = frozenset(self._offered)
         for words in self._missing:
             self._desk.tell(words, "warning")
         if tools:
@@ -274,6 +275,7 @@ class Toolbox:
             tool_name=call.tool_name,
             headline=headline(call.tool_name, call.input),
             arguments=pretty(dict(call.input)),
+            own=True,
         )
         loop = asyncio.get_running_loop()
         asked = self._asks[key] = _Asked(link, call.place, view, loop.create_future())
@@ -367,6 +369,7 @@ class Toolbox:
     def recover(self, room: Room) -> list[str]:
         """History was read: what became of calls whose answer was not seen to arrive, as notes."""
         self._show()
+        self._mark_cards(room)
         notes: list[str] = []
         mine = self._desk.config.window_id
         for call in self._desk.ledger.tool_calls(room.place, open_only=True):
@@ -390,6 +393,12 @@ class Toolbox:
             except LedgerError as error:
                 self._desk.tell(error.words, "error")
         return notes
+
+    def _mark_cards(self, room: Room) -> None:
+        """The server calls a tool only over the connection that its turn began with (0.34.12)."""
+        room.own_tools = frozenset(self._offered)
+        waiting = room.approvals.pending
+        room.old_cards = frozenset(card.request_id for card in waiting if card.tool_name in room.own_tools)
 
     def _lose(self, room: Room, call: ToolCall) -> None:
         note = lost_note(call)

@@ -82,6 +82,35 @@ def test_a_tool_that_asks_is_told_and_nothing_runs(run: Run, letta_server: RealS
     assert not (letta_server.work / mark).exists()
 
 
+TOOL = """
+[profiles.default.tools.weather]
+description = "Tells the weather."
+command = ["sh", "-c", "echo x >> {runs}; echo sunny"]
+"""
+
+
+@pytest.mark.parametrize("mode", ["standard", "unrestricted"])
+def test_a_tool_of_ones_own_that_asks_is_not_run_and_its_turn_is_stopped(
+    run: Run, folder: Path, letta_server: RealServer, tmp_path: Path, mode: str
+) -> None:
+    """Only this process could have run it, so a card left behind would be answered in vain."""
+    runs = tmp_path / "runs"
+    folder.mkdir(mode=0o700)
+    (folder / "config.toml").write_text(TOOL.format(runs=runs))
+    said = "[[call weather {} ==> say fin]]"
+    data = read(
+        run("send", *server(letta_server), "--agent", letta_server.agent_id, "--mode", mode, "--json", said)
+    )
+    again = read(run("send", "--id", data["client_message_id"], "--json"))
+    for told in (data, again):
+        assert told["exit_code"] == errors.APPROVAL_NEEDED
+        assert "weather" in told["error"]
+        assert "was not run and the turn was stopped" in told["error"]
+    assert (again["delivery"], again["turn"]) == ("delivered", "cancelled")
+    assert again["notes"] == ["Tools re-registered: weather."]
+    assert not runs.exists()
+
+
 def test_a_failed_turn_has_a_code_of_its_own(run: Run, letta_server: RealServer) -> None:
     done = run("send", *server(letta_server), "--agent", letta_server.agent_id, "[[http 400 no such thing]]")
     assert done.code == errors.TURN_FAILED

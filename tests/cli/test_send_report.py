@@ -1,0 +1,175 @@
+"""What ``letta-tui send`` says of a message, from every state it can be found in. No server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from letta_tui.commands import errors
+from letta_tui.commands.oneshot import Ending, Oneshot, Result
+from letta_tui.commands.send_report import Report
+from letta_tui.ledger.transitions import DELIVERIES
+from letta_tui.ledger.values import Place, Send, Stamp
+from letta_tui.seam.intents import Intent
+from letta_tui.seam.state import ApprovalView, ConnectionView, Row, SendView
+from letta_tui.seam.updates import (
+    ApprovalsChanged,
+    ConnectionChanged,
+    SendsChanged,
+    Splice,
+    TranscriptChanged,
+    Update,
+)
+
+NOW = Stamp(1.0, 1.0, "boot")
+CARD = ApprovalView("r", "c", "weather", "Use weather: city=Ulm", "{}")
+
+
+def send(delivery: Any, outcome: Any = "none", **more: Any) -> Send:
+    values: dict[str, Any] = {"text": "hello", "created": NOW, "updated": NOW, **more}
+    return Send("id-1", "id-1", Place("s", "a", "c"), delivery=delivery, outcome=outcome, **values)
+
+
+def report(
+    sent: Send | None, ending: Ending = "ended", words: str = "", answer: str = "", **more: Any
+) -> Report:
+    cards = (CARD,) if ending == "approval" else ()
+    return Report(Result(ending, words, cards), sent, answer, **more)
+
+
+@pytest.mark.parametrize(
+    ("sent", "more", "code", "said"),
+    [
+        (send("delivered", "done"), {"answer": "hi"}, errors.OK, ""),
+        (send("delivered", "done"), {}, errors.OK, ""),  # an agent may say nothing
+        (
+            send("delivered", "done"),
+            {"ending": "timeout", "words": "Nothing listens.", "reachable": False},
+            errors.UNKNOWN_DELIVERY,
+            "answered, but the answer cannot be read now. Nothing listens.",
+        ),
+        (send("delivered", "ended_unseen"), {"answer": "hi"}, errors.OK, ""),
+        (send("delivered", "ended_unseen"), {}, errors.TURN_FAILED, "ended unseen"),
+        (
+            send("delivered", "failed", terminal={"error": "400 no"}),
+            {},
+            errors.TURN_FAILED,
+            "its turn failed: 400 no.",
+        ),
+        (send("delivered", "cancelled"), {}, errors.TURN_FAILED, "was cancelled"),
+        (send("started", "done"), {}, errors.UNKNOWN_DELIVERY, "--id"),  # its row was not seen
+        (
+            send("delivered", "awaiting_approval"),
+            {"ending": "approval"},
+            errors.APPROVAL_NEEDED,
+            "Start letta-tui to answer it",
+        ),
+        (
+            send("delivered", "cancelled"),
+            {"stopped_for": "Use weather: city=Ulm"},
+            errors.APPROVAL_NEEDED,
+            "was not run and the turn was stopped",
+        ),
+        (send("delivered", "running"), {"ending": "timeout"}, errors.UNKNOWN_DELIVERY, "The turn goes on."),
+        (
+            send("started", "running"),
+            {"ending": "timeout", "reachable": False, "words": "Nothing listens."},
+            errors.UNKNOWN_DELIVERY,
+            "Nothing listens. How its turn ends is not known.",
+        ),
+        (
+            send("delivered", "running"),
+            {"ending": "no_connection", "reachable": False, "words": "It refused the token."},
+            errors.UNKNOWN_DELIVERY,
+            "It refused the token.",
+        ),
+        (send("unconfirmed"), {"ending": "timeout"}, errors.UNKNOWN_DELIVERY, "Nobody can say"),
+        (send("unknown"), {"ending": "undecided"}, errors.UNKNOWN_DELIVERY, "Nobody can say"),
+        (send("vanished"), {"ending": "undecided"}, errors.UNKNOWN_DELIVERY, "Nobody can say"),
+        (send("queued"), {"ending": "timeout"}, errors.UNKNOWN_DELIVERY, "The turn goes on."),
+        (send("prepared"), {"ending": "timeout"}, errors.FAILED, "is stored and was not sent"),
+        (send("rejected"), {"words": "full"}, errors.FAILED, "was refused: full"),
+        (send("cancelled"), {}, errors.FAILED, "taken back from the queue"),
+        (send("failed", "failed"), {}, errors.FAILED, "was not delivered"),
+        (send("discarded"), {}, errors.FAILED, "was discarded"),
+        (send("superseded"), {"ending": "timeout"}, errors.FAILED, "under another id"),
+        (send("redacted"), {}, errors.FAILED, "erased here"),
+        (None, {"ending": "refused", "words": "No."}, errors.FAILED, "No."),
+    ],
+)
+def test_each_state_has_its_code_and_sentence(
+    sent: Send | None, more: dict[str, Any], code: int, said: str
+) -> None:
+    told = report(sent, **more)
+    assert told.code == code
+    data = told.data("id-1")
+    assert (data["exit_code"], data["success"]) == (code, code == errors.OK)
+    assert said in (data["error"] or "")
+    if sent is not None and code != errors.OK:
+        assert "id-1" in told.words() or code == errors.TURN_FAILED
+
+
+def test_no_state_is_without_a_code() -> None:
+    for delivery in DELIVERIES:
+        for ending in ("ended", "timeout", "undecided", "no_connection", "question", "closed"):
+            told = report(send(delivery), ending)
+            assert told.code in range(6)
+            assert told.code == errors.OK or told.words().endswith(".")
+
+
+class Port:
+    """A worker that tells what a test lets it tell."""
+
+    def __init__(self, *updates: Update) -> None:
+        self.updates = list(updates)
+        self.sent: list[Intent] = []
+
+    def send(self, intent: Intent) -> None:
+        self.sent.append(intent)
+
+    def drain(self) -> list[Update]:
+        now, self.updates = self.updates, []
+        return now
+
+    def on_update(self, callback: Callable[[], None] | None) -> None:
+        pass
+
+
+def connected(phase: Any, **more: Any) -> ConnectionChanged:
+    return ConnectionChanged(ConnectionView(phase=phase, words="Nothing listens.", **more))
+
+
+def rows(*rows_: Row) -> TranscriptChanged:
+    return TranscriptChanged((Splice(0, 0, rows_),), reset=True)
+
+
+MINE = Row("user:id-1", "user", "hello", client_message_id="id-1", delivery="delivered", outcome="done")
+
+
+@pytest.mark.parametrize("phase", ["lost", "failed"])
+def test_an_answer_that_is_stored_here_needs_no_server(phase: str) -> None:
+    port = Port(rows(MINE, Row("a:1", "assistant", "noon")), connected(phase))
+    watch = Oneshot(port, "id-1", "hello", known=True, over=True)
+    assert watch.watch(5) == Result("ended")
+    assert watch.answer == "noon"
+
+
+@pytest.mark.parametrize("found", [(), (MINE, Row("a:1", "assistant", "no", live=True))])
+def test_half_an_answer_is_none(found: tuple[Row, ...]) -> None:
+    watch = Oneshot(Port(rows(*found), connected("lost")), "id-1", "hello", known=True, over=True)
+    assert watch.watch(0.01) == Result("timeout", "Nothing listens.")
+
+
+@pytest.mark.parametrize(("held", "own", "ending"), [(True, False, "approval"), (False, True, "approval")])
+def test_a_card_is_told_of_once_it_is_known_who_keeps_it(held: bool, own: bool, ending: str) -> None:
+    from dataclasses import replace
+
+    view = SendView("id-1", "hello", "started", "awaiting_approval", "", "", 1.0)
+    seen = (connected("ready"), SendsChanged((view,)), ApprovalsChanged((replace(CARD, own=own),)))
+    waiting = Oneshot(Port(*seen), "id-1", "hello", known=True, keeper=True)
+    if not own:
+        assert waiting.watch(0.01).ending == "timeout"  # the keeper has not spoken yet
+    told = Oneshot(Port(*seen, connected("ready", held=held)), "id-1", "hello", known=True, keeper=True)
+    assert told.watch(1).ending == ending
