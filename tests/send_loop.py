@@ -2,11 +2,22 @@
 
 ``python -m tests.send_loop --runs 200 [--seed N] [--jobs N]``. Each message has an id; its command is
 started, killed at a random moment or not, and started again with the same id until it has been left alone.
-Then the exit code has to be the truth about what the server's history and the model's log say:
+The messages are of several kinds, and what their exit codes say is compared with the server's history, its
+open approvals and the model's log:
 
-* no prompt ran twice, whatever was killed;
-* none is lost: what was left alone ends delivered, or with a code and words that say that it is not;
-* 0 means delivered and answered, 1 not delivered, 3 delivered and failed, 5 nobody can say.
+======== ==================================================================================================
+answer   an ordinary one: 0, or another code with the words and the state that it claims
+fail     the model answers with an error: 3
+approve  the server's shell tool asks: 4, and it waits on the server; half of them are then allowed by
+         somebody else, and the same command again says 0; the tool has run once
+own      a tool of the person's own that nobody has to allow: 0
+own-asks one that somebody has to allow, in a mode in which the server asks or in one in which it does not:
+         4, it was not run, and the turn was stopped
+vanish   the server is killed while the command is under way, and comes back later: 0, 1 or 5 while it is
+         away; then the truth, and a second run by the server itself is told
+======== ==================================================================================================
+
+In all of them: no prompt ran twice, none is lost, and the second report is the first.
 """
 
 from __future__ import annotations
@@ -22,6 +33,7 @@ import tempfile
 import time
 import uuid
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,31 +41,68 @@ from typing import Any
 from tests.support.server import RealServer, isolated_env, real_server
 
 MOST_KILLS = 3  # of one message
+KINDS = {"answer": 8, "fail": 3, "approve": 3, "own": 2, "own-asks": 2, "vanish": 2}
+EXPECTED = {"fail": {3}, "approve": {4}, "own-asks": {4}}  # where nothing but this is the truth
+
+CONFIG = """
+[profiles.default.tools.weather]
+description = "Tells the weather."
+command = ["sh", "-c", "echo x >> {runs}/$(cat | tr -dc a-z0-9); echo sunny"]
+parameters = {{ type = "object", properties = {{ mark = {{ type = "string" }} }} }}
+approval = "auto"
+
+[profiles.default.tools.careful]
+description = "The same, but it asks."
+command = ["sh", "-c", "echo x >> {runs}/$(cat | tr -dc a-z0-9); echo careful"]
+parameters = {{ type = "object", properties = {{ mark = {{ type = "string" }} }} }}
+"""
 
 
 @dataclass
 class Counts:
     started: int = 0
     killed: int = 0
-    codes: Counter[int] = field(default_factory=Counter)
+    servers_killed: int = 0
+    codes: Counter[tuple[str, str]] = field(default_factory=Counter)  # (kind, code or "while away: code")
     violations: list[str] = field(default_factory=list)
+    messages: int = 0
 
     def line(self) -> str:
-        codes = ", ".join(f"{count} × exit {code}" for code, count in sorted(self.codes.items()))
         return (
-            f"{sum(self.codes.values())} messages, {self.started} commands, {self.killed} killed; {codes}; "
-            f"{len(self.violations)} violations"
+            f"{self.messages} messages, {self.started} commands, {self.killed} killed, "
+            f"{self.servers_killed} servers killed; {len(self.violations)} violations"
+        )
+
+    def table(self) -> str:
+        heads = sorted({code for _, code in self.codes})
+        rows = [["", *heads]] + [
+            [kind, *(str(self.codes[kind, code] or "") for code in heads)]
+            for kind in KINDS
+            if any(k == kind for k, _ in self.codes)
+        ]
+        widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
+        return "\n".join(
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
         )
 
 
 @dataclass
 class Loop:
+    """``mortal`` is a server that the loop may kill; without one there are no such messages."""
+
     server: RealServer
     folder: Path
     chance: random.Random
     kill: float  # how often a command is killed, 0 to 1
+    mortal: RealServer | None = None
     counts: Counts = field(default_factory=Counts)
     usual: float = 4.0  # seconds a command takes that is left alone
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        for each in ("home", "data", "runs"):
+            (self.folder / each).mkdir(exist_ok=True)
+        (self.folder / "data" / "config.toml").write_text(CONFIG.format(runs=self.folder / "runs"))
 
     @property
     def env(self) -> dict[str, str]:
@@ -72,73 +121,34 @@ class Loop:
                 await asyncio.wait_for(asyncio.shield(reading), dies_after)
             if process.returncode is None:
                 process.kill()
-        out, err = await asyncio.wait_for(reading, 120)
+        out, err = await asyncio.wait_for(reading, 180)
         assert process.returncode is not None
         return process.returncode, out.decode(), err.decode()
 
-    async def message(self, number: int) -> None:
+    async def message(self, number: int, kind: str = "") -> None:
         """One message from its first command to the one that was left alone, and what is true of it."""
-        name, mark = str(uuid.uuid4()), f"loop{number}x{uuid.uuid4().hex[:8]}"
-        server = ["--url", self.server.url, "--token-file", str(self.server.token_file)]
-        text = f"{mark} [[words {self.chance.choice((1, 20, 60))} rate=80]]"
-        kills = 0
-        while True:
-            dies = kills < MOST_KILLS and self.chance.random() < self.kill
-            after = self.chance.uniform(0.1, 1.1) * self.usual if dies else None
-            began = time.monotonic()
-            arguments = ("send", *server, "--agent", self.server.agent_id, "--id", name, "--json", text)
-            code, out, err = await self.command(*arguments, dies_after=after)
-            self.counts.started += 1
-            if code != -9:
-                break
-            kills += 1
-            self.counts.killed += 1
-        if after is None:
-            self.usual += 0.2 * (time.monotonic() - began - self.usual)
-        self.counts.codes[code] += 1
-        for wrong in await self.wrong_with(name, mark, code, out, err):
-            self.counts.violations.append(f"{name} ({kills} kills): {wrong}")
+        kinds = [k for k in KINDS if k != "vanish" or self.mortal is not None]
+        kind = kind or self.chance.choices(kinds, [KINDS[k] for k in kinds])[0]
+        one = Message(self, kind, str(uuid.uuid4()), f"loop{number}x{uuid.uuid4().hex[:8]}")
+        self.counts.messages += 1
+        if kind == "vanish":
+            async with self._one_at_a_time:
+                await one.vanish()
+        else:
+            await one.go()
 
-    async def wrong_with(self, name: str, mark: str, code: int, out: str, err: str) -> list[str]:
-        try:
-            data: dict[str, Any] = json.loads(out)
-        except ValueError:
-            return [f"exit {code} without a report: {err or out}"]
-        wrong: list[str] = []
-        runs = self.server.runs(mark)
-        if runs > 1:
-            wrong.append(f"ran {runs} times")
-        rows = 0
-        if data["conversation"]:
-            history = await self.server.history(data["conversation"])
-            rows = sum(row.get("otid") == name for row in history if row["message_type"] == "user_message")
-        if rows > 1:
-            wrong.append(f"{rows} rows in history")
-        delivered = rows == 1
-        if data["exit_code"] != code or data["success"] != (code == 0):
-            wrong.append(f"exit {code}, but the report says {data['exit_code']}")
-        if code in (0, 3) and not delivered:
-            wrong.append(f"exit {code}, and history lacks it")
-        if code == 1 and (delivered or runs):
-            wrong.append("exit 1, and yet it was delivered")
-        if code not in (0, 1, 3, 5):
-            wrong.append(f"exit {code}: {err}")
-        if code == 0 and not data["result"]:
-            wrong.append("exit 0 without an answer")
-        return wrong
-
-    async def run(self, runs: int, jobs: int, *, show: bool) -> Counts:
+    async def run(self, runs: int, jobs: int, *, show: bool, kinds: Sequence[str] = ()) -> Counts:
         waiting = iter(range(runs))
 
         async def job() -> None:
             for number in waiting:
-                await self.message(number)
+                await self.message(number, kinds[number] if number < len(kinds) else "")
                 if show and (number + 1) % 10 == 0:
                     print(f"… {self.counts.line()}", flush=True)
 
         try:
             await asyncio.gather(*(job() for _ in range(jobs)))
-            # Once more, all of them: the second report is the first, and nothing runs.
+            # Once more, some of them: the second report is the first, and nothing runs.
             listed = json.loads((await self.command("ledger", "--json"))[1])
             for row in self.chance.sample(listed, min(5, len(listed))):
                 code, out, _ = await self.command("send", "--id", row["client_message_id"], "--json")
@@ -149,6 +159,173 @@ class Loop:
         return self.counts
 
 
+@dataclass
+class Message:
+    loop: Loop
+    kind: str
+    name: str
+    mark: str
+    kills: int = 0
+    mode: str = "standard"
+
+    @property
+    def server(self) -> RealServer:
+        if self.kind == "vanish":
+            assert self.loop.mortal is not None
+            return self.loop.mortal
+        return self.loop.server
+
+    @property
+    def text(self) -> str:
+        call = json.dumps({"mark": self.mark})
+        words = self.loop.chance.choice((1, 20, 60))
+        return f"{self.mark} " + {
+            "fail": "[[http 400 no such thing]]",
+            "approve": f"[[run echo x >> {self.mark} ==> say done]]",
+            "own": f"[[call weather {call} ==> say done]]",
+            "own-asks": f"[[call careful {call} ==> say done]]",
+        }.get(self.kind, f"[[words {words} rate=80]]")
+
+    def arguments(self, text: str) -> list[str]:
+        server = ["--url", self.server.url, "--token-file", str(self.server.token_file)]
+        agent = ["--agent", self.server.agent_id, "--mode", self.mode]
+        return ["send", *server, *agent, "--id", self.name, "--json", text]
+
+    def wrong(self, words: str) -> None:
+        self.loop.counts.violations.append(f"{self.kind} {self.name} ({self.kills} kills): {words}")
+
+    async def go(self) -> None:
+        loop, text = self.loop, self.text
+        if self.kind == "own-asks":
+            self.mode = loop.chance.choice(("standard", "unrestricted"))
+        while True:
+            dies = self.kills < MOST_KILLS and loop.chance.random() < loop.kill
+            after = loop.chance.uniform(0.1, 1.1) * loop.usual if dies else None
+            began = time.monotonic()
+            code, out, err = await loop.command(*self.arguments(text), dies_after=after)
+            loop.counts.started += 1
+            if code != -9:
+                break
+            self.kills += 1
+            loop.counts.killed += 1
+        if after is None:
+            loop.usual += 0.2 * (time.monotonic() - began - loop.usual)
+        loop.counts.codes[self.kind, str(code)] += 1
+        data = await self.check(code, out, err)
+        if data is None:
+            return
+        again, out, _ = await loop.command("send", "--id", self.name, "--json")
+        loop.counts.started += 1
+        if again != code:
+            self.wrong(f"exit {code}, and {again} when run again")
+        if code == 4 and self.kind == "approve" and loop.chance.random() < 0.5:
+            await self.allowed_elsewhere(data)
+
+    async def check(self, code: int, out: str, err: str) -> Mapping[str, Any] | None:
+        try:
+            data: dict[str, Any] = json.loads(out)
+        except ValueError:
+            self.wrong(f"exit {code} without a report: {err or out}")
+            return None
+        if data["exit_code"] != code or data["success"] != (code == 0):
+            self.wrong(f"exit {code}, but the report says {data['exit_code']}")
+        if code not in range(6) or code == 2:
+            self.wrong(f"exit {code}: {err}")
+        expected = EXPECTED.get(self.kind)
+        if expected is not None and code not in expected:
+            self.wrong(f"exit {code}: {data['error']}")
+        if code != 0 and not data["error"]:
+            self.wrong(f"exit {code} without a word")
+        runs = self.server.runs(self.mark)
+        rows = await self.history(data["conversation"])
+        mine = [n for n, row in enumerate(rows) if row.get("otid") == self.name and is_user(row)]
+        told_twice = any("twice" in note for note in data["notes"])
+        if (runs > 1 or len(mine) > 1) and not (self.kind == "vanish" and told_twice):
+            self.wrong(f"ran {runs} times, {len(mine)} rows in history, and it was not told")
+        answered = (
+            any(row["message_type"] == "assistant_message" for row in rows[mine[-1] :]) if mine else False
+        )
+        if code == 0 and not (mine and answered and data["result"]):
+            self.wrong("exit 0, and history has no answer")
+        if code == 1 and (mine or runs):
+            self.wrong("exit 1, and yet it was delivered")
+        if code == 3 and (not mine or answered):
+            self.wrong("exit 3, and history says otherwise")
+        if code == 4 and data["conversation"]:
+            await self.check_card(data)
+        return data
+
+    async def check_card(self, data: Mapping[str, Any]) -> None:
+        waits = await self.waiting(data["conversation"])
+        if self.kind == "approve" and not waits:
+            self.wrong("exit 4, and nothing waits on the server")
+        if self.kind == "own-asks" and waits:
+            self.wrong("exit 4, and a card is left that would be answered in vain")
+        if self.ran():
+            self.wrong("exit 4, and the tool has run")
+
+    async def allowed_elsewhere(self, data: Mapping[str, Any]) -> None:
+        """Somebody else allows it; the same command says 0 then."""
+        conversation, agent = data["conversation"], self.server.agent_id
+        async with self.server.plain() as other:
+            await other.join(agent, conversation)
+            card = await other.asked()
+            await other.decide(agent, conversation, card["request_id"], allow=True)
+            await other.finished()
+        code, out, err = await self.loop.command("send", "--id", self.name, "--json")
+        self.loop.counts.codes[self.kind, f"allowed: {code}"] += 1
+        if code != 0 or json.loads(out)["result"] != "done":
+            self.wrong(f"exit {code} after it was allowed: {err}")
+        if self.ran() != 1:
+            self.wrong(f"the tool ran {self.ran()} times")
+
+    def ran(self) -> int:
+        """How often the tool was run."""
+        folder = self.server.work if self.kind == "approve" else self.loop.folder / "runs"
+        name = self.mark if self.kind == "approve" else f"mark{self.mark}"
+        file = folder / name
+        return len(file.read_text().split()) if file.exists() else 0
+
+    async def history(self, conversation: str | None) -> list[dict[str, Any]]:
+        return await self.server.history(conversation) if conversation else []
+
+    async def waiting(self, conversation: str) -> bool:
+        """Whether an approval is open there."""
+        runtime = {"agent_id": self.server.agent_id, "conversation_id": conversation}
+        async with self.server.plain() as socket:
+            await socket.ask("sync", runtime=runtime, recover_approvals=False, force_device_status=True)
+            frame = await socket.wait(lambda f: f.get("type") == "update_device_status")
+        return bool(frame["device_status"]["pending_control_requests"])
+
+    async def vanish(self) -> None:
+        """The server is killed while the command is under way."""
+        loop, text, server = self.loop, self.text, self.server
+        killing = asyncio.create_task(self.kill_server(loop.chance.uniform(0.3, 1.1) * loop.usual))
+        code, out, err = await loop.command(*self.arguments(text)[:-1], "--timeout", "15", text)
+        await killing
+        loop.counts.started += 1
+        loop.counts.codes[self.kind, f"away: {code}"] += 1
+        if code not in (0, 1, 5):
+            self.wrong(f"exit {code} while the server is away: {err}")
+        runs = server.runs(self.mark)
+        if code == 1 and runs:
+            self.wrong(f"exit 1 while the server is away, and it ran: {err}")
+        await asyncio.to_thread(server.start)
+        code, out, err = await loop.command(*self.arguments(text))
+        loop.counts.started += 1
+        loop.counts.codes[self.kind, str(code)] += 1
+        await self.check(code, out, err)
+
+    async def kill_server(self, after: float) -> None:
+        await asyncio.sleep(after)
+        await asyncio.to_thread(self.server.kill)
+        self.loop.counts.servers_killed += 1
+
+
+def is_user(row: Mapping[str, Any]) -> bool:
+    return row.get("message_type") == "user_message"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -157,17 +334,19 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="messages under way at once")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--kill", type=float, default=0.6, help="how often a command is killed")
+    parser.add_argument("--kind", choices=KINDS, help="only this kind")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="send-loop-") as name:
         folder = Path(name)
-        with real_server(folder / "server") as server:
-            for each in ("home", "data"):
-                (folder / each).mkdir()
+        (folder / "ours").mkdir()
+        with real_server(folder / "server") as server, real_server(folder / "mortal") as mortal:
             print(f"seed {args.seed}", flush=True)
-            loop = Loop(server, folder, random.Random(args.seed), args.kill)
-            counts = asyncio.run(loop.run(args.runs, args.jobs, show=True))
+            loop = Loop(server, folder / "ours", random.Random(args.seed), args.kill, mortal)
+            kinds = [args.kind] * args.runs if args.kind else []
+            counts = asyncio.run(loop.run(args.runs, args.jobs, show=True, kinds=kinds))
     for wrong in counts.violations:
         print(wrong)
+    print(counts.table())
     print(counts.line())
     return 1 if counts.violations else 0
 

@@ -14,8 +14,7 @@ pytestmark = pytest.mark.real
 
 
 async def test_a_killed_send_is_run_again_by_its_id(letta_server: RealServer, tmp_path: Path) -> None:
-    for name in ("home", "data"):
-        (tmp_path / name).mkdir()
-    counts = await Loop(letta_server, tmp_path, random.Random(7), kill=0.6).run(4, 2, show=False)
+    loop = Loop(letta_server, tmp_path, random.Random(7), kill=0.6)
+    counts = await loop.run(4, 2, show=False, kinds=("answer", "fail", "approve", "answer"))
     assert counts.killed >= 2
     assert counts.violations == []
