@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from letta_tui.ledger.database import Database
 from letta_tui.ledger.errors import IllegalMove, NoSuchSend
@@ -24,17 +23,7 @@ from letta_tui.ledger.rows import (
     stamp_values,
     to_json,
 )
-from letta_tui.ledger.values import Clock, Place, Stamp
-
-CallState = Literal[
-    "asked",  # the server called; nobody has decided yet
-    "running",  # it was allowed, and on disk before it began
-    "finished",  # it ended and its result is on disk
-    "written",  # the socket took the answer; proves nothing about the server
-    "confirmed",  # the conversation shows its result
-    "declined",  # it was not run: denied, or it could not be
-    "lost",  # it may have run, and the server never got its answer
-]
+from letta_tui.ledger.values import CallState, Clock, Place, ToolCall
 
 CALL_MOVES: Final[Mapping[CallState, frozenset[CallState]]] = {
     "asked": frozenset({"running", "declined"}),
@@ -84,28 +73,6 @@ TRIGGERS: Final[tuple[str, ...]] = (
     """CREATE TRIGGER tool_calls_stay BEFORE DELETE ON tool_calls
     BEGIN SELECT RAISE(ABORT, 'illegal move: a call is never deleted'); END""",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """``result`` is the text the model was, or would have been, told. ``allowed_by``: "you", "the config",
-    "" (not allowed). ``words``: why it was not run, or what is not known."""
-
-    place: Place
-    request_id: str
-    tool_call_id: str
-    tool_name: str
-    input: Mapping[str, Any]
-    state: CallState
-    asked: Stamp
-    updated: Stamp
-    allowed_by: str = ""
-    result: str = ""
-    is_error: bool = False
-    words: str = ""
-    connection_id: str = ""
-    window_id: str = ""
-    erased: bool = False
 
 
 class Calls:

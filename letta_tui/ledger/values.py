@@ -17,6 +17,7 @@ __all__ = [
     "Approval",
     "ApprovalState",
     "Attempt",
+    "CallState",
     "Clock",
     "Delivery",
     "Draft",
@@ -28,6 +29,7 @@ __all__ = [
     "Salvage",
     "Send",
     "Stamp",
+    "ToolCall",
     "TurnOutcome",
 ]
 
@@ -206,6 +208,40 @@ class Approval:
     input_request_id: str = ""  # request id of the input frame that carried it
     connection_id: str = ""
     words: str = ""  # the server's words when it refused
+    erased: bool = False
+
+
+CallState = Literal[
+    "asked",  # the server called; nobody has decided yet
+    "running",  # it was allowed, and on disk before it began
+    "finished",  # it ended and its result is on disk
+    "written",  # the socket took the answer; proves nothing about the server
+    "confirmed",  # the conversation shows its result
+    "declined",  # it was not run: denied, or it could not be
+    "lost",  # it may have run, and the server never got its answer
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of one of the person's own tools. ``result`` is the text the model was, or would have been, told.
+    ``allowed_by``: "you", "the config", "" (not allowed). ``words``: why it was not run, or what is not
+    known."""
+
+    place: Place
+    request_id: str
+    tool_call_id: str
+    tool_name: str
+    input: Mapping[str, Any]
+    state: CallState
+    asked: Stamp
+    updated: Stamp
+    allowed_by: str = ""
+    result: str = ""
+    is_error: bool = False
+    words: str = ""
+    connection_id: str = ""
+    window_id: str = ""
     erased: bool = False
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from letta_tui.ledger.calls import ToolCall
-from letta_tui.ledger.values import Approval
+from letta_tui.ledger.values import Approval, ToolCall
 from letta_tui.protocol import Delta
 from letta_tui.seam.state import ToolView
 from letta_tui.tools.values import Tool

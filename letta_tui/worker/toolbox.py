@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from letta_tui.conversation.headlines import headline, pretty
-from letta_tui.ledger.calls import ToolCall
 from letta_tui.ledger.errors import LedgerError
-from letta_tui.ledger.values import Place
+from letta_tui.ledger.values import Place, ToolCall
 from letta_tui.protocol import Delta, Frame, commands
 from letta_tui.protocol.events import ControlRequest, ExternalToolCall
 from letta_tui.seam.intents import Decide

@@ -19,7 +19,8 @@ from letta_tui.conversation.reconcile import (
     same_id_is_safe,
 )
 from letta_tui.ledger import transitions
-from letta_tui.ledger.sends import FRESH_SECONDS, as_it_counts
+from letta_tui.ledger.moves import as_it_counts
+from letta_tui.ledger.sends import FRESH_SECONDS
 from letta_tui.ledger.values import Anchor, Attempt, Evidence, EvidenceKind, Place, Send, Stamp
 
 PLACE = Place("server", "agent", "conversation")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from letta_tui.ledger.calls import ToolCall
-from letta_tui.ledger.values import Approval, Place, Stamp
+from letta_tui.ledger.values import Approval, Place, Stamp, ToolCall
 from letta_tui.tools.deciding import (
     Ask,
     Ignore,
