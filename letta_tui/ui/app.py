@@ -12,7 +12,9 @@ from textual.screen import Screen
 from letta_tui.seam.channel import WorkerPort
 from letta_tui.seam.intents import FocusChanged, Quit
 from letta_tui.seam.updates import Attention, Closed, Update
+from letta_tui.ui.chat.draft import Draft
 from letta_tui.ui.chat.screen import ChatScreen
+from letta_tui.ui.field import Field
 from letta_tui.ui.keys import bindings
 from letta_tui.ui.options import AppOptions
 from letta_tui.ui.safe import one_line
@@ -122,8 +124,24 @@ class LettaTuiApp(App[int]):
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded:
             self.key_time = event.time
-            self.chat.key_seen(event.key)
+            self.chat.key_seen(event)
+            if not isinstance(self.focused, Draft | Field) and await self._run_bindings(event.key):
+                return
+        elif isinstance(event, events.Paste) and not event.is_forwarded:
+            self.chat.paste_seen()
         await super().on_event(event)
+
+    async def _run_bindings(self, key: str) -> bool:
+        """Run what ``key`` is bound to where the focus is now.
+
+        Textual looks for most bindings only when a key has bubbled up to the application. Keys that came
+        behind it may have been handled by then: Esc and a letter would put the letter to the card that Esc
+        was to leave, and Enter and Tab would send the draft.
+        """
+        return await self._check_bindings(key, priority=True) or await self._check_bindings(key)
+
+    async def _on_key(self, event: events.Key) -> None:
+        event.prevent_default()  # bubbled up here: its bindings had their turn, see above
 
     def on_app_focus(self) -> None:
         self.window_focused = True

@@ -17,12 +17,16 @@ Place = Literal[
     "everywhere",
     "conversation",
     "composer",
+    "line",
     "approval",
     "queue",
+    "transcript",
     "recovery",
     "list",
     "conversations",
+    "form",
     "details",
+    "page",
 ]
 
 
@@ -77,7 +81,13 @@ KEYS: tuple[Key, ...] = (
         priority=True,
     ),
     Key("shift+tab", "previous_panel", "The same, backwards", "conversation", priority=True),
-    Key("escape", "escape", "Leave a card or a search; else stop the running turn", "conversation"),
+    Key(
+        "escape",
+        "escape",
+        "Leave a card, a search or a selection; else stop the running turn",
+        "conversation",
+        priority=True,
+    ),
     Key("pageup", "page(-1)", "Scroll the transcript up", "conversation", priority=True),
     Key("pagedown", "page(1)", "Scroll the transcript down", "conversation", priority=True),
     Key("ctrl+home", "jump_top", "To the beginning of the conversation", "conversation", priority=True),
@@ -129,6 +139,27 @@ KEYS: tuple[Key, ...] = (
     Key("ctrl+k", "delete_to_end_of_line_or_delete_line", "Delete to the end of the line", "composer"),
     Key("ctrl+x", "cut", "Cut", "composer"),
     Key("ctrl+v", "paste", "Paste what was copied here", "composer"),
+    # one line of text: a search, a reason, a name
+    Key("enter", "submit", "Take it: search, next line, go on", "line"),
+    Key("left", "cursor_left", "Left", "line"),
+    Key("right", "cursor_right", "Right", "line"),
+    Key("ctrl+left,alt+b", "cursor_left_word", "Word left", "line"),
+    Key("ctrl+right,alt+f", "cursor_right_word", "Word right", "line"),
+    Key("home,ctrl+a", "home", "Start", "line"),
+    Key("end,ctrl+e", "end", "End", "line"),
+    Key("shift+left", "cursor_left(True)", "Select left", "line"),
+    Key("shift+right", "cursor_right(True)", "Select right", "line"),
+    Key("shift+home", "home(True)", "Select to the start", "line"),
+    Key("shift+end", "end(True)", "Select to the end", "line"),
+    Key("f5", "select_all", "Select all", "line"),
+    Key("backspace", "delete_left", "Delete to the left", "line"),
+    Key("delete,ctrl+d", "delete_right", "Delete to the right", "line"),
+    Key("ctrl+w,ctrl+backspace,alt+backspace", "delete_left_word", "Delete the word to the left", "line"),
+    Key("ctrl+u", "delete_left_all", "Delete to the start", "line"),
+    Key("ctrl+k", "delete_right_all", "Delete to the end", "line"),
+    Key("ctrl+c", "copy", "Copy the selection", "line"),
+    Key("ctrl+x", "cut", "Cut", "line"),
+    Key("ctrl+v", "paste", "Paste what was copied here", "line"),
     # the approval card, after the focus was moved to it
     Key("y,a", "allow", "Allow", "approval", priority=True),
     Key("n", "deny", "Deny", "approval", priority=True),
@@ -140,20 +171,41 @@ KEYS: tuple[Key, ...] = (
     Key("up", "move(-1)", "Previous waiting message", "queue"),
     Key("down", "move(1)", "Next waiting message", "queue"),
     Key("x,delete,backspace", "cancel", "Take the waiting message back", "queue"),
+    # the transcript: no letters, so that text typed there goes to the composer
+    Key("up", "cursor(-1)", "Row up", "transcript"),
+    Key("down", "cursor(1)", "Row down", "transcript"),
+    Key("enter,space", "activate", "Unfold or fold the row; of a message: what became of it", "transcript"),
+    Key("right", "unfold", "Unfold; once more: all of a long output", "transcript"),
+    Key("left", "fold", "Fold", "transcript"),
+    Key("home", "top", "To the beginning", "transcript"),
+    Key("end", "bottom", "To the end, and follow it", "transcript"),
+    Key("ctrl+c", "copy", "Copy what is selected with the mouse, else the row", "transcript"),
     # cards with choices
     Key("up", "choice(-1)", "The message above", "recovery"),
     Key("down", "choice(1)", "The message below", "recovery"),
     # lists
     Key("enter", "choose", "Open", "list"),
-    Key("escape", "leave", "Close without doing anything", "list"),
-    Key("up", "move(-1)", "Up", "list"),
-    Key("down", "move(1)", "Down", "list"),
-    Key("pageup", "move(-10)", "Ten up", "list"),
-    Key("pagedown", "move(10)", "Ten down", "list"),
-    Key("tab", "more", "What else can be done with the conversation", "conversations"),
-    Key("ctrl+n", "new", "A new conversation", "conversations"),
-    Key("ctrl+o", "archived", "Show the archived ones, or no longer", "conversations"),
-    Key("escape", "leave", "Back", "details"),
+    Key("escape", "leave", "Close without doing anything", "list", priority=True),
+    Key("up", "move(-1)", "Up", "list", priority=True),
+    Key("down", "move(1)", "Down", "list", priority=True),
+    Key("pageup", "move(-10)", "Ten up", "list", priority=True),
+    Key("pagedown", "move(10)", "Ten down", "list", priority=True),
+    Key(
+        "tab", "more", "What else can be done with the conversation or agent", "conversations", priority=True
+    ),
+    Key("ctrl+n", "new", "A new conversation", "conversations", priority=True),
+    Key("ctrl+o", "archived", "Show the archived ones, or no longer", "conversations", priority=True),
+    Key("tab", "app.focus_next", "Next field", "form", priority=True),
+    Key("shift+tab", "app.focus_previous", "Field before", "form", priority=True),
+    Key("escape", "leave", "Back", "form", priority=True),
+    Key("escape", "leave", "Back", "details", priority=True),
+    # a page to read
+    Key("up", "scroll_up", "Scroll up", "page"),
+    Key("down", "scroll_down", "Scroll down", "page"),
+    Key("pageup", "page_up", "A page up", "page"),
+    Key("pagedown", "page_down", "A page down", "page"),
+    Key("home", "scroll_home", "To the beginning", "page"),
+    Key("end", "scroll_end", "To the end", "page"),
 )
 
 _NAMES = {
@@ -193,6 +245,12 @@ def bindings(*places: Place) -> list[BindingType]:
             Binding(key.keys, key.action, key.bar or key.words, show=bool(key.bar), priority=key.priority)
         )
     return made
+
+
+def text_keys(place: Place) -> frozenset[str]:
+    """The keys of ``place`` that would be text in a field."""
+    found = {part for key in KEYS if key.place == place for part in key.keys.split(",")}
+    return frozenset(part for part in found if len(part) == 1 or part == "space")
 
 
 def only(place: Place, *actions: str) -> list[BindingType]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from fakeport import FakePort
-from scenes import approval, running, settle
+from scenes import QUEUE, ROWS, approval, running, settle
 from textual import events
 
-from letta_tui.seam.intents import Decide, Submit
-from letta_tui.seam.updates import ApprovalsChanged, SubmitSettled
+from letta_tui.seam.intents import CancelQueued, Decide, Submit
+from letta_tui.seam.updates import ApprovalsChanged, QueueChanged, SubmitSettled
+from letta_tui.ui.app import LettaTuiApp
 
 # Enter stands where a person would press it; 1, y, n, a, r and space are keys a card knows.
 SENTENCE = ["1", "y", "space", "n", "a", "r", "ctrl+j", "y", "1", "x", "enter"]
@@ -183,3 +184,33 @@ async def test_keys_that_arrive_together_with_tab_go_to_the_card(port: FakePort)
         await pilot.press("enter")
         assert port.sent(Decide) == [Decide("req-1", "deny", "nay")]
         assert app.chat.composer.text == ""
+
+
+def type_at_once(app: LettaTuiApp, *keys: str) -> None:
+    """Keys that are all waiting before the first of them is handled."""
+    for key in keys:
+        app.post_message(events.Key(key, key if len(key) == 1 else None))
+
+
+@pytest.mark.parametrize("away", ["escape", "f7"])
+async def test_text_typed_right_after_leaving_the_card_is_text(port: FakePort, away: str) -> None:
+    async with running(port) as (app, pilot):
+        port.say(ApprovalsChanged((approval(),)))
+        await settle(pilot, port)
+        await pilot.press("tab")
+        type_at_once(app, away, "y", "a", "n", "1")
+        await settle(pilot, port)
+        assert port.sent(Decide) == []
+        assert app.chat.composer.text == "yan1"
+
+
+async def test_keys_typed_together_reach_what_is_focused_by_then(port: FakePort) -> None:
+    async with running(port) as (app, pilot):
+        port.say(ROWS, ApprovalsChanged((approval(),)), QueueChanged(QUEUE))
+        await settle(pilot, port)
+        type_at_once(app, "tab", "x", "tab", "x", "x", "enter", "tab", "tab", "h", "i")
+        await settle(pilot, port)
+        assert port.sent(Decide) == []
+        assert port.sent(Submit) == []
+        assert port.sent(CancelQueued) == [CancelQueued("q1")]
+        assert app.chat.composer.text == "hi"

@@ -148,7 +148,7 @@ async def test_folding_by_key_and_click() -> None:
         await pilot.click(TranscriptView, offset=(6, 0))
         await settle(pilot)
         assert any("… 80 more lines" in line for line in screen(view)) or view.virtual_size.height > 60
-        await pilot.press("e")
+        await pilot.press("right")
         view.jump_to("t2")
         await settle(pilot)
         view.scroll_relative(y=-1, animate=False)
@@ -161,7 +161,7 @@ async def test_the_cursor_row_is_copied_as_its_source() -> None:
         view = app.view
         await settle(pilot)
         view.jump_to("u1")
-        await pilot.press("c")
+        await pilot.press("ctrl+c")
         await settle(pilot, lambda: bool(app.asked))
         message = app.asked[-1]
         assert isinstance(message, TranscriptView.CopyRequested)
@@ -174,7 +174,7 @@ async def test_the_cursor_row_is_copied_as_its_source() -> None:
 async def test_nothing_to_copy_is_said() -> None:
     app = Gallery()
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("y")
+        await pilot.press("ctrl+c")
         await settle(pilot, lambda: bool(app.asked))
         message = app.asked[-1]
         assert isinstance(message, TranscriptView.CopyRequested)

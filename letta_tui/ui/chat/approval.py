@@ -19,12 +19,13 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from letta_tui.seam.intents import Decide, Intent
 from letta_tui.seam.state import ApprovalView
 from letta_tui.ui.chat.painted import Painted
 from letta_tui.ui.diff import approval_lines
+from letta_tui.ui.field import Field
 from letta_tui.ui.keys import bindings
 from letta_tui.ui.safe import one_line, safe
 
@@ -45,9 +46,8 @@ class ApprovalDock(Vertical, can_focus=True):
         & #approval-body { height: auto; max-height: 12; scrollbar-size-vertical: 1; background: $surface; }
         & #approval-lines { height: auto; }
         & #approval-foot { height: auto; max-height: 8; }
-        & Input { display: none; border: none; height: 1; background: $panel; padding: 0 1;
-                  &:focus { border: none; background: $panel; } }
-        &.-reason Input { display: block; }
+        & Field { display: none; }
+        &.-reason Field { display: block; }
     }
     """
 
@@ -70,9 +70,7 @@ class ApprovalDock(Vertical, can_focus=True):
         with VerticalScroll(id="approval-body", can_focus=False):
             yield Static("", markup=False, id="approval-lines")
         yield Static("", markup=False, id="approval-foot")
-        yield Input(
-            placeholder="Why not? Enter denies with this reason, Esc goes back", id="reason", compact=True
-        )
+        yield Field(placeholder="Why not? Enter denies with this reason, Esc goes back", id="reason")
 
     # -- state
 
@@ -260,16 +258,17 @@ class ApprovalDock(Vertical, can_focus=True):
             self._reason_for = item
             self.add_class("-reason")
             self._update()
-            self.screen.set_focus(self.query_one("#reason", Input))
+            field = self.query_one("#reason", Field)
+            field.value = ""
+            self.screen.set_focus(field)
 
     def _close_reason(self) -> None:
         self._reason_for = None
         self.remove_class("-reason")
-        self.query_one("#reason", Input).value = ""
         self.screen.set_focus(self)
         self._update()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_input_submitted(self, event: Field.Submitted) -> None:
         event.stop()
         item = self._reason_for
         if item is None:
@@ -281,11 +280,12 @@ class ApprovalDock(Vertical, can_focus=True):
         self._close_reason()
         self._decide(still, "deny", event.value.strip())
 
-    def on_key(self, event: events.Key) -> None:
-        if event.key == "escape" and self._reason_for is not None:
-            event.stop()
-            event.prevent_default()
-            self._close_reason()
+    def step_back(self) -> bool:
+        """Leave the reason of a denial; False when none is being written."""
+        if self._reason_for is None:
+            return False
+        self._close_reason()
+        return True
 
     def on_click(self, event: events.Click) -> None:
         if self._reason_for is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 from textual import events
@@ -56,6 +57,13 @@ def short_folder(path: str, limit: int = 28) -> str:
         text = "~" + path[len(home) :]
     text = one_line(text, 300)
     return text if cells(text) <= limit else "…" + text[-(limit - 1) :]
+
+
+def as_of(when: float, now: float) -> str:
+    """How old a remembered transcript is: the time of day, with the date unless it is today's."""
+    then, today = (datetime.fromtimestamp(clock).astimezone() for clock in (when, now))
+    day = "" if then.date() == today.date() else f"{then.day} {then:%b}, "
+    return f"As of {day}{then:%H:%M}"
 
 
 class Bar(Widget):
@@ -113,9 +121,13 @@ class StatusBar(Bar):
         self.can_send = False
         self.now = 0.0
         self.new_below = False
+        self.as_of: float | None = None  # the rows come from this computer's memory and are as old as this
 
     def activity(self) -> Content:
         status = self.status
+        if status.activity == "idle" and self.as_of is not None:
+            # Here and in no line of its own: one that goes away would move what is being read.
+            return Content.styled(as_of(self.as_of, self.now), "$warning")
         if status.activity == "idle":
             if not self.can_send:
                 return Content("")  # "Ready" would be untrue; the header says what is being waited for

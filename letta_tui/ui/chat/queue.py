@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from textual import events
 from textual.content import Content
+from textual.message import Message
 from textual.widget import Widget
 
 from letta_tui.seam.state import QueueItemView
@@ -23,6 +24,9 @@ class QueueStrip(Widget, can_focus=True):
     DEFAULT_CSS = """
     QueueStrip { height: auto; display: none; padding: 0 2; background: $background; text-wrap: nowrap; }
     """
+
+    class Gone(Message):
+        """Nothing waits any more."""
 
     def __init__(self, cancel: Callable[[str], None]) -> None:
         super().__init__(id="queue")
@@ -42,8 +46,8 @@ class QueueStrip(Widget, can_focus=True):
         places = {item.item_id: n for n, item in enumerate(items)}
         self._at = places.get(chosen, min(self._at, max(0, len(items) - 1)))
         self.display = bool(items)
-        if not items and self.has_focus:
-            self.screen.action_escape()  # type: ignore[attr-defined]
+        if not items and self.screen.focused is self:
+            self.post_message(self.Gone())
         self.refresh(layout=True)
 
     @property

@@ -55,6 +55,10 @@ class ChoiceCard(Vertical, can_focus=True):
     class Gone(Message):
         """The card went away."""
 
+        def __init__(self, card: ChoiceCard) -> None:
+            super().__init__()
+            self.card = card
+
     def __init__(
         self, widget_id: str, choose: Callable[[str, Action], None], copy: Callable[[str, str], None]
     ) -> None:
@@ -89,7 +93,7 @@ class ChoiceCard(Vertical, can_focus=True):
             self._asking = None
         self.display = bool(head)
         if not head and self.has_focus:
-            self.post_message(self.Gone())
+            self.post_message(self.Gone(self))
         self._draw()
 
     @property
@@ -150,6 +154,12 @@ class ChoiceCard(Vertical, can_focus=True):
         more = [("↑↓ ", "bold $primary"), ("another one   ", "$quiet")] if len(self._entries) > 1 else []
         return Content.assemble(*more, ("Esc ", "bold $primary"), ("later", "$quiet"))
 
+    def step_back(self) -> bool:
+        """Take back the question whether a risk is meant; False when it was not asked."""
+        asked, self._asking = self._asking is not None, None
+        self._draw()
+        return asked
+
     def action_choice(self, by: int) -> None:
         self._asking = None
         self._at = max(0, min(len(self._entries) - 1, self._at + by))
@@ -163,12 +173,6 @@ class ChoiceCard(Vertical, can_focus=True):
 
     def on_key(self, event: events.Key) -> None:
         entry = self._entry
-        if event.key == "escape" and self._asking is not None:
-            event.stop()
-            event.prevent_default()
-            self._asking = None
-            self._draw()
-            return
         if entry is None or entry.id in self._chosen:
             return
         subject = "|".join([entry.id, *(c.key for c in entry.choices)])

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, cast
-
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual.screen import Screen
 from textual.timer import Timer
-from textual.widget import Widget
 
 from letta_tui.seam.channel import WorkerPort
 from letta_tui.seam.intents import (
-    Abort,
     AnswerQuestion,
     CancelQueued,
     LoadOlder,
-    PutAwayNotes,
-    Reconnect,
     ResolveSend,
-    ResumeQueue,
     SaveDraft,
     Submit,
 )
-from letta_tui.seam.state import ConnectionView, SendView, StatusView
+from letta_tui.seam.state import Action, ConnectionView, SendView, StatusView
 from letta_tui.seam.updates import (
     ApprovalsChanged,
     ConnectionChanged,
@@ -43,22 +33,20 @@ from letta_tui.seam.updates import (
     TranscriptChanged,
     Update,
 )
+from letta_tui.ui.chat.actions import ActionScreen
 from letta_tui.ui.chat.approval import ApprovalDock
 from letta_tui.ui.chat.bars import HeaderBar, KeyBar, StatusBar
 from letta_tui.ui.chat.commands import Commands
 from letta_tui.ui.chat.composer import Composer
 from letta_tui.ui.chat.queue import QueueStrip
 from letta_tui.ui.chat.recovery import QuestionCard, RecoveryCard
-from letta_tui.ui.chat.welcome import AsOf, FindBar, Welcome
+from letta_tui.ui.chat.welcome import FindBar, Welcome
 from letta_tui.ui.keys import bindings
 from letta_tui.ui.options import AppOptions
 from letta_tui.ui.transcript import TranscriptView
 
-if TYPE_CHECKING:
-    from letta_tui.ui.app import LettaTuiApp
 
-
-class ChatScreen(Screen[object]):
+class ChatScreen(ActionScreen):
     """What a person looks at nearly always. Holds the last snapshots it was given and no other truth."""
 
     BINDINGS = bindings("conversation")
@@ -89,9 +77,9 @@ class ChatScreen(Screen[object]):
         self._asked_for_device = False
         self._clock: Timer | None = None
         self.header = HeaderBar()
+        self.body = Container(id="body", classes="empty")
         self.transcript = TranscriptView()
         self.welcome = Welcome(options.hints)
-        self.as_of = AsOf(options.clock)
         self.find_bar = FindBar()
         self.recovery = RecoveryCard(self._resolve_send, self.copy)
         self.question = QuestionCard(self._answer_question, self.copy)
@@ -109,8 +97,7 @@ class ChatScreen(Screen[object]):
 
     def compose(self) -> ComposeResult:
         yield self.header
-        yield self.as_of
-        with Container(id="body", classes="empty"):
+        with self.body:
             yield self.transcript
             yield self.welcome
         yield self.find_bar
@@ -129,10 +116,6 @@ class ChatScreen(Screen[object]):
         self.set_class(self.app.size.height < 20, "-low")
         self._crowd()
 
-    @property
-    def letta(self) -> LettaTuiApp:
-        return cast("LettaTuiApp", self.app)
-
     # -- what the worker says
 
     def apply(self, update: Update) -> None:
@@ -140,7 +123,7 @@ class ChatScreen(Screen[object]):
             case TranscriptChanged() | TextAppended():
                 self._transcript(update)
             case StatusChanged(status):
-                self._status(status)
+                self.show_status(status)
             case ConnectionChanged(connection):
                 self.connection = connection
                 self.header.connection = connection
@@ -194,18 +177,20 @@ class ChatScreen(Screen[object]):
         self.transcript.apply(update)
         if isinstance(update, TextAppended):
             return
-        self.as_of.show(update.as_of)
+        if update.as_of != self.status_bar.as_of:
+            self.status_bar.as_of = update.as_of
+            self.status_bar.now = self.options.clock()
+            self.status_bar.refresh()
         if update.reset:
             self.composer.history.forget()
         mine = [r.text for s in update.splices for r in s.rows if r.kind == "user" and r.client_message_id]
         if mine and update.reset:
             self.composer.history.seed(mine)
         empty = not self.transcript.rows
-        body = self.query_one("#body")
-        if body.has_class("empty") != empty:
-            body.set_class(empty, "empty")
+        if self.body.has_class("empty") != empty:
+            self.body.set_class(empty, "empty")
 
-    def _status(self, status: StatusView) -> None:
+    def show_status(self, status: StatusView) -> None:
         if self.status.conversation_id not in ("", status.conversation_id):
             self.composer.arrive()
         self.status = status
@@ -234,10 +219,6 @@ class ChatScreen(Screen[object]):
     def _tick(self) -> None:
         self.status_bar.now = self.options.clock()
         self.status_bar.refresh()
-
-    @property
-    def turn_running(self) -> bool:
-        return self.status.activity != "idle"
 
     @property
     def held(self) -> bool:
@@ -291,11 +272,11 @@ class ChatScreen(Screen[object]):
         except Exception:  # whatever is broken by now, the error being reported is the one that counts
             return
 
-    def _resolve_send(self, client_message_id: str, action: object) -> None:
-        self.port.send(ResolveSend(client_message_id, action))  # type: ignore[arg-type]
+    def _resolve_send(self, client_message_id: str, action: Action) -> None:
+        self.port.send(ResolveSend(client_message_id, action))
 
-    def _answer_question(self, question_id: str, action: object) -> None:
-        self.port.send(AnswerQuestion(question_id, action))  # type: ignore[arg-type]
+    def _answer_question(self, question_id: str, action: Action) -> None:
+        self.port.send(AnswerQuestion(question_id, action))
 
     def copy(self, text: str, what: str = "") -> None:
         """Give ``text`` to the terminal's clipboard and say what can truly be said about it."""
@@ -303,152 +284,7 @@ class ChatScreen(Screen[object]):
 
         self.say(copy(self.letta, text, what))
 
-    # -- keys
-
-    def key_seen(self, key: str) -> None:
-        """Every key of the keyboard, before anything is done about it."""
-        self.approvals.key_seen(key)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        shown: dict[str, Callable[[], bool]] = {
-            "chord_allow": lambda: self.approvals.waiting,
-            "chord_deny": lambda: self.approvals.waiting,
-            "details": lambda: self.approvals.current is not None,
-            "take_card": lambda: bool(self._cards()),
-            "resume_queue": lambda: self.queue.any_paused,
-            "put_away": lambda: self.recovery.has_notes,
-            "jump_left": lambda: self.recovery.has_notes and self._left_line() is not None,
-            "reconnect": lambda: self.connection.phase in ("lost", "failed"),
-        }
-        test = shown.get(action)
-        return True if test is None else test()
-
-    def action_chord_allow(self) -> None:
-        self.say_if(self.approvals.chord("allow", self.letta.key_time))
-
-    def action_chord_deny(self) -> None:
-        self.say_if(self.approvals.chord("deny", self.letta.key_time))
-
-    def say_if(self, words: str) -> None:
-        if words:
-            self.say(words, "warning")
-
-    def action_details(self) -> None:
-        from letta_tui.ui.dialogs.details import DetailsScreen
-
-        if (approval := self.approvals.current) is not None:
-            self.app.push_screen(DetailsScreen(approval))
-
-    def _cards(self) -> list[Widget]:
-        cards: list[Widget] = [self.approvals, self.question, self.recovery]
-        return [c for c in cards if c.display]
-
-    def _panels(self) -> list[Widget]:
-        panels: list[Widget] = [self.composer.draft, *self._cards()]
-        if self.queue.display:
-            panels.append(self.queue)
-        if not self.query_one("#body").has_class("empty"):
-            panels.append(self.transcript)
-        return panels
-
-    def action_take_card(self) -> None:
-        cards = self._cards()
-        if not cards:
-            return
-        for card in cards:
-            if card.has_focus_within and not getattr(card, "needs_taking", False):
-                self.set_focus(self.composer.draft)
-                return
-        self.take(cards[0])
-
-    def take(self, panel: Widget) -> None:
-        """Move the focus to ``panel``; a card then takes letters for what was painted by now."""
-        self.set_focus(panel)  # at once: the next key may be in the same read
-        if isinstance(panel, ApprovalDock):
-            panel.take(self.letta.key_time)
-
-    def action_next_panel(self) -> None:
-        if self.composer.draft.has_focus and self.composer.complete():
-            return
-        self._step(1)
-
-    def action_previous_panel(self) -> None:
-        self._step(-1)
-
-    def _step(self, by: int) -> None:
-        if self.approvals.has_focus_within and self.approvals.needs_taking:
-            self.take(self.approvals)
-            return
-        panels = self._panels()
-        at = next((n for n, p in enumerate(panels) if p.has_focus_within), 0)
-        self.take(panels[(at + by) % len(panels)])
-
-    def action_escape(self) -> None:
-        """The nearest thing first: a search, a card, a list of commands; only then the turn."""
-        if self.find_bar.display:
-            self.close_find()
-        elif not self.composer.draft.has_focus:
-            self.set_focus(self.composer.draft)
-        elif self.turn_running:
-            if self.status.activity != "cancelling":
-                self.port.send(Abort())
-                # Shown at once; the worker's next word replaces it.
-                words = "stopping, waiting for the end"
-                self._status(replace(self.status, activity="cancelling", activity_words=words))
-        elif self.composer.draft.selected_text:
-            self.composer.draft.move_cursor(self.composer.draft.cursor_location)
-
-    def action_page(self, by: int) -> None:
-        if by < 0:
-            self.transcript.scroll_page_up(animate=False)
-        else:
-            self.transcript.scroll_page_down(animate=False)
-
-    def action_jump_top(self) -> None:
-        self.transcript.jump_top()
-
-    def action_jump_bottom(self) -> None:
-        self.transcript.jump_bottom()
-
-    def action_jump_user(self, by: int) -> None:
-        found = self.transcript.jump_previous_user() if by < 0 else self.transcript.jump_next_user()
-        if not found and by > 0:
-            self.transcript.jump_bottom()
-
-    def _left_line(self) -> str | None:
-        return next((row.key for row in reversed(self.transcript.rows) if row.kind == "away"), None)
-
-    def action_jump_left(self) -> None:
-        if (key := self._left_line()) is not None:
-            self.transcript.jump_to(key)
-
-    def action_put_away(self) -> None:
-        self.port.send(PutAwayNotes())
-
-    def action_resume_queue(self) -> None:
-        self.port.send(ResumeQueue())
-
-    def action_reconnect(self) -> None:
-        self.port.send(Reconnect())
-
-    def action_conversations(self) -> None:
-        self.commands.command_conversations("")
-
-    def action_find(self) -> None:
-        self.find_bar.open()
-
-    def close_find(self) -> None:
-        self.find_bar.close()
-        self.transcript.find_clear()
-        self.set_focus(self.composer.draft)
-
-    # -- messages of the parts
-
-    def on_approval_dock_gone(self) -> None:
-        self.set_focus(self.composer.draft)
-
-    def on_choice_card_gone(self) -> None:
-        self.set_focus(self.composer.draft)
+    # -- messages of the transcript
 
     def on_transcript_view_near_top(self) -> None:
         self.port.send(LoadOlder())
@@ -467,6 +303,3 @@ class ChatScreen(Screen[object]):
         for send in self.sends:
             if wanted and send.client_message_id == wanted:
                 self.say(f"{send.word}: {send.explanation}")
-
-    def on_find_bar_search(self, message: FindBar.Search) -> None:
-        self.find_bar.found(self.transcript.find(message.text, backwards=message.backwards))

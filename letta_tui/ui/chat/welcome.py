@@ -1,9 +1,6 @@
-"""Small parts around the transcript: the empty screen, the age of what is shown, the search line."""
+"""Small parts around the transcript: the empty screen and the search line."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from datetime import datetime
 
 from textual import events
 from textual.app import ComposeResult
@@ -11,9 +8,10 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
-from letta_tui.ui.safe import ago, safe
+from letta_tui.ui.field import Field
+from letta_tui.ui.safe import safe
 
 
 class Welcome(Widget):
@@ -49,33 +47,13 @@ class Welcome(Widget):
         return Content("\n").join(lines[:room])
 
 
-class AsOf(Static):
-    """Says that the rows come from this computer's memory and how old they are."""
-
-    DEFAULT_CSS = """
-    AsOf { height: 1; display: none; padding: 0 1; background: $panel; color: $warning; }
-    """
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        super().__init__("", markup=False, id="as-of")
-        self._clock = clock
-
-    def show(self, as_of: float | None) -> None:
-        self.display = as_of is not None
-        if as_of is None:
-            return
-        when = datetime.fromtimestamp(as_of).astimezone()
-        self.update(Content(f"As of {when:%H:%M} ({ago(self._clock() - as_of)}). Asking the server…"))
-
-
 class FindBar(Horizontal):
     """One line to search the transcript with."""
 
     DEFAULT_CSS = """
     FindBar { height: 1; display: none; background: $panel; padding: 0 1;
         & Static { width: auto; color: $quiet; }
-        & Input { width: 1fr; height: 1; border: none; background: $panel; padding: 0 1;
-                  &:focus { border: none; background: $panel; } }
+        & Field { width: 1fr; }
     }
     """
 
@@ -87,12 +65,12 @@ class FindBar(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Static("Find ", markup=False)
-        yield Input(id="find", compact=True, select_on_focus=True)
+        yield Field(id="find")
         yield Static("Enter older · ↓ newer · Esc closes", markup=False, id="find-words")
 
     def open(self, text: str = "") -> None:
         self.display = True
-        field = self.query_one(Input)
+        field = self.query_one(Field)
         if text:
             field.value = text
         self.screen.set_focus(field)
@@ -106,7 +84,7 @@ class FindBar(Horizontal):
         words = "Enter older · ↓ newer · Esc closes" if found else "not found"
         self.query_one("#find-words", Static).update(Content(words))
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_input_submitted(self, event: Field.Submitted) -> None:
         event.stop()
         if event.value:
             self.post_message(self.Search(event.value, True))
@@ -114,6 +92,6 @@ class FindBar(Horizontal):
     def on_key(self, event: events.Key) -> None:
         if event.key in ("down", "up"):
             event.stop()
-            value = self.query_one(Input).value
+            value = self.query_one(Field).value
             if value:
                 self.post_message(self.Search(value, event.key == "up"))

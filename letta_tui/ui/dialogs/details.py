@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from letta_tui.seam.state import ApprovalView
+from letta_tui.ui.dialogs.page import Page
 from letta_tui.ui.diff import approval_lines, argument_lines
 from letta_tui.ui.keys import bindings
 from letta_tui.ui.safe import one_line
@@ -23,7 +23,7 @@ class DetailsScreen(ModalScreen[None]):
     DetailsScreen {
         background: $background; layout: vertical;
         & #details-head { height: auto; max-height: 3; padding: 0 1; background: $surface; }
-        & VerticalScroll { height: 1fr; padding: 0 1; }
+        & Page { height: 1fr; padding: 0 1; }
         & #details-lines { height: auto; width: auto; min-width: 100%; }
         & #details-foot { height: 1; padding: 0 1; background: $surface; color: $quiet; }
     }
@@ -41,14 +41,14 @@ class DetailsScreen(ModalScreen[None]):
             ),
             id="details-head",
         )
-        with VerticalScroll():
+        with Page():
             yield Static("", id="details-lines", markup=False)
         yield Static(
             Content("↑↓ PgUp PgDn scroll · Esc back to the card, where it is answered"), id="details-foot"
         )
 
     def on_mount(self) -> None:
-        self.query_one(VerticalScroll).focus()
+        self.query_one(Page).focus()
         self._draw()
 
     def on_resize(self) -> None:

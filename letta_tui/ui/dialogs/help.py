@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from letta_tui.ui.chat.slash import COMMANDS
+from letta_tui.ui.dialogs.page import Page
 from letta_tui.ui.keys import KEYS, bindings, names
 from letta_tui.ui.options import AppOptions
-from letta_tui.ui.transcript import TranscriptView
 
 _PLACES = {
     "everywhere": "Everywhere",
     "conversation": "In a conversation",
     "composer": "While writing",
+    "transcript": "In the transcript, after Tab or a click; letters go to the composer",
     "approval": "On a card that asks about a tool call, after Tab, F7 or a click",
     "recovery": "On a card about messages or a question, after Tab or F7",
-    "queue": "On the waiting messages, after Tab",
+    "queue": "On the waiting messages, after Tab or a click",
     "list": "In a list",
-    "conversations": "In the list of conversations",
-    "details": "In the details of a tool call",
+    "conversations": "In the lists of conversations and agents",
+    "line": "In one line of text: a search, a reason, a name",
+    "form": "In a form",
+    "details": "On this page, and in the details of a tool call",
+    "page": "",
 }
 
 
@@ -32,15 +34,9 @@ def help_lines() -> list[tuple[str, str]]:
     lines: list[tuple[str, str]] = []
     for place, words in _PLACES.items():
         found = [k for k in KEYS if k.place == place]
-        if not found:
-            continue
-        lines.append((words, ""))
+        if words:
+            lines.append((words, ""))
         lines += [(names(k.keys) if k.action != "suggest" else "1 … 9", k.words) for k in found]
-        if place == "queue":
-            lines.append(("In the transcript, after Tab or a click", ""))
-            lines += [
-                (names(b.key), b.description) for b in TranscriptView.BINDINGS if isinstance(b, Binding)
-            ]
     lines.append(("Commands, at the beginning of a message", ""))
     for command in COMMANDS:
         name = f"/{command.name}" + (f" [{command.argument}]" if command.argument else "")
@@ -58,7 +54,7 @@ class HelpScreen(ModalScreen[None]):
     HelpScreen {
         background: $background; layout: vertical;
         & #help-head { height: 1; padding: 0 1; background: $surface; }
-        & VerticalScroll { height: 1fr; padding: 0 2; }
+        & Page { height: 1fr; padding: 0 2; }
         & #help-lines { height: auto; }
         & #help-foot { height: 1; padding: 0 1; background: $surface; color: $quiet; }
     }
@@ -71,12 +67,12 @@ class HelpScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         version = f" {self._options.version}" if self._options.version else ""
         yield Static(Content.assemble(("Help  ", "bold"), ("letta-tui" + version, "$quiet")), id="help-head")
-        with VerticalScroll():
+        with Page():
             yield Static("", id="help-lines", markup=False)
         yield Static(Content("↑↓ PgUp PgDn scroll · Esc back"), id="help-foot")
 
     def on_mount(self) -> None:
-        self.query_one(VerticalScroll).focus()
+        self.query_one(Page).focus()
         self._draw()
 
     def on_resize(self) -> None:

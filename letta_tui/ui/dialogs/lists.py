@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from textual.timer import Timer
-from textual.widgets import Input
 
 from letta_tui.seam.channel import WorkerPort
 from letta_tui.seam.intents import ListAgents, ListConversations, ListDevices, ListModels
 from letta_tui.seam.state import AgentItem, ConversationItem, DeviceItem
 from letta_tui.seam.updates import AgentsListed, ConversationsListed, DevicesListed, ModelsListed, Update
 from letta_tui.ui.dialogs.picker import Item, Picker
+from letta_tui.ui.field import Field
 from letta_tui.ui.keys import bindings, only
 from letta_tui.ui.options import ProfileChoice
 from letta_tui.ui.safe import ago, one_line
@@ -42,17 +42,17 @@ class ConversationPicker(Picker):
         self._ask()
 
     def _ask(self) -> None:
-        self._asked = self.query_one("#filter", Input).value.strip()
+        self._asked = self.query_one("#filter", Field).value.strip()
         self._port.send(ListConversations(self._agent_id, self._asked, self._archived))
 
-    def on_input_changed(self, event: Input.Changed) -> None:
+    def on_input_changed(self, event: Field.Changed) -> None:
         super().on_input_changed(event)
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(0.25, self._ask_if_new)
 
     def _ask_if_new(self) -> None:
-        if self.query_one("#filter", Input).value.strip() != self._asked:
+        if self.query_one("#filter", Field).value.strip() != self._asked:
             self._ask()
 
     def apply_update(self, update: Update) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from letta_tui.ui.field import Field
 from letta_tui.ui.keys import bindings, only
 from letta_tui.ui.safe import one_line
 
@@ -25,6 +25,10 @@ class Item:
     note: str = ""
     mark: str = ""
     style: str = ""
+
+
+class Options(OptionList, inherit_bindings=False):
+    """The list itself; the keys are the screen's."""
 
 
 class Picker(ModalScreen[str | None]):
@@ -41,8 +45,6 @@ class Picker(ModalScreen[str | None]):
         & #title { text-style: bold; height: auto; }
         & #words { color: $quiet; height: auto; display: none; }
         & #words.-shown { display: block; }
-        & #filter { border: none; height: 1; background: $panel; padding: 0 1; margin: 0 0;
-                    &:focus { border: none; background: $panel; } }
         & OptionList { height: auto; max-height: 100%; border: none; background: $surface; padding: 0;
                        margin: 1 0 0 0;
                        &:focus { border: none; background: $surface; }
@@ -79,20 +81,21 @@ class Picker(ModalScreen[str | None]):
             yield Static(Content(one_line(self._title)), id="title")
             yield Static(Content(self._words), id="words", classes="-shown" if self._words else "")
             if self._searchable:
-                yield Input(placeholder="type to search", id="filter", compact=True)
-            yield OptionList(id="options")
+                yield Field(placeholder="type to search", id="filter")
+            yield Options(id="options")
             yield Static(Content(self.foot_words()), id="foot")
 
     def foot_words(self) -> str:
         return self._foot or "Enter choose · Esc back"
 
     def on_mount(self) -> None:
-        self.query_one(Input if self._searchable else OptionList).focus()
+        self.options.can_focus = not self._searchable
+        self.query_one(Field if self._searchable else Options).focus()
         self.fill(self._items)
 
     @property
-    def options(self) -> OptionList:
-        return self.query_one("#options", OptionList)
+    def options(self) -> Options:
+        return self.query_one("#options", Options)
 
     @property
     def highlighted_id(self) -> str | None:
@@ -109,7 +112,7 @@ class Picker(ModalScreen[str | None]):
         """Show ``items``, keeping the highlighted one highlighted."""
         keep = self.highlighted_id or self._chosen
         self._items = items
-        query = self.query_one("#filter", Input).value.casefold() if self._searchable else ""
+        query = self.query_one("#filter", Field).value.casefold() if self._searchable else ""
         found = [i for i in items if query in f"{i.label} {i.note}".casefold()]
         options = self.options
         options.clear_options()
@@ -131,20 +134,13 @@ class Picker(ModalScreen[str | None]):
             (one_line(item.note, 60), "$quiet"),
         )
 
-    def on_input_changed(self, event: Input.Changed) -> None:
+    def on_input_changed(self, event: Field.Changed) -> None:
         event.stop()
         self.fill(self._items)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_input_submitted(self, event: Field.Submitted) -> None:
         event.stop()
         self.action_choose()
-
-    def on_key(self, event: events.Key) -> None:
-        # The field has the focus; the list is moved from there.
-        if event.key in ("up", "down") and self._searchable:
-            event.stop()
-            event.prevent_default()
-            self.action_move(-1 if event.key == "up" else 1)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
@@ -180,8 +176,7 @@ class Ask(ModalScreen[str | None]):
         & #box { width: 80%; max-width: 70; height: auto; border: round $border; background: $surface;
                  padding: 0 1; }
         & #title { text-style: bold; }
-        & Input { border: none; height: 1; background: $panel; padding: 0 1; margin: 1 0;
-                  &:focus { border: none; background: $panel; } }
+        & Field { margin: 1 0; }
         & #foot { color: $quiet; }
     }
     """
@@ -194,10 +189,10 @@ class Ask(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
             yield Static(Content(one_line(self._title)), id="title")
-            yield Input(self._value, compact=True)
+            yield Field(self._value)
             yield Static(Content("Enter keeps it · Esc back"), id="foot")
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_input_submitted(self, event: Field.Submitted) -> None:
         event.stop()
         self.dismiss(event.value.strip() or None)
 

@@ -7,14 +7,15 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from letta_tui.seam.channel import WorkerPort
 from letta_tui.seam.intents import ConnectProvider, CreateAgent, ListModels, ListProviders
 from letta_tui.seam.state import ModelItem, ProviderItem
 from letta_tui.seam.updates import ModelsListed, ProviderConnected, ProvidersListed, StatusChanged, Update
 from letta_tui.ui.dialogs.picker import Item
-from letta_tui.ui.keys import only
+from letta_tui.ui.field import Field
+from letta_tui.ui.keys import bindings, only
 from letta_tui.ui.safe import one_line, safe
 
 CONNECTED = "\x00connected"
@@ -30,7 +31,7 @@ def _usual(provider: ProviderItem) -> int:
 class ProviderForm(ModalScreen[bool]):
     """The server's own fields for a provider. Keys are hidden, go to the server and nowhere else."""
 
-    BINDINGS = only("list", "leave")
+    BINDINGS = bindings("form")
 
     DEFAULT_CSS = """
     ProviderForm {
@@ -40,8 +41,6 @@ class ProviderForm(ModalScreen[bool]):
         & #title { text-style: bold; height: auto; }
         & #about { color: $quiet; height: auto; }
         & .label { height: 1; margin: 1 0 0 0; }
-        & Input { border: none; height: 1; background: $panel; padding: 0 1;
-                  &:focus { border: none; background: $panel; } }
         & #result { height: auto; margin: 1 0 0 0; }
         & #foot { color: $quiet; }
     }
@@ -64,27 +63,23 @@ class ProviderForm(ModalScreen[bool]):
             for number, field in enumerate(provider.fields):
                 label = one_line(field.label) + ("" if field.required else " (may be left empty)")
                 yield Static(Content(label), classes="label")
-                yield Input(
-                    field.default,
-                    placeholder=one_line(field.placeholder),
-                    password=field.secret,
-                    id=f"field-{number}",
-                    compact=True,
+                yield Field(
+                    field.default, one_line(field.placeholder), password=field.secret, id=f"field-{number}"
                 )
             yield Static("", id="result", markup=False)
             yield Static(Content("Enter next, at the last one connect · Tab moves · Esc back"), id="foot")
 
     def on_mount(self) -> None:
-        inputs = self.query(Input)
+        inputs = self.query(Field)
         if inputs:
             inputs.first().focus()
         else:
             self._connect()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_input_submitted(self, event: Field.Submitted) -> None:
         event.stop()
-        inputs = list(self.query(Input))
-        at = inputs.index(event.input)
+        inputs = list(self.query(Field))
+        at = next(n for n, each in enumerate(inputs) if each is event.input)
         if at + 1 < len(inputs):
             inputs[at + 1].focus()
         else:
@@ -93,7 +88,7 @@ class ProviderForm(ModalScreen[bool]):
     def _connect(self) -> None:
         if self._busy:
             return
-        inputs = list(self.query(Input))
+        inputs = list(self.query(Field))
         for field, each in zip(self._provider.fields, inputs, strict=True):
             if field.required and not each.value.strip():
                 self._say(f"“{one_line(field.label)}” is needed.", "$warning")
@@ -137,8 +132,7 @@ class SetupScreen(ModalScreen[None]):
         & #setup-words { height: auto; color: $quiet; }
         & #setup-list { height: 1fr; }
         & #setup-lines { height: auto; }
-        & Input { border: none; height: 1; background: $panel; padding: 0 1; max-width: 60; display: none;
-                  &:focus { border: none; background: $panel; } }
+        & Field { max-width: 60; display: none; }
         & #setup-foot { height: 1; color: $quiet; }
     }
     """
@@ -162,7 +156,7 @@ class SetupScreen(ModalScreen[None]):
         yield Static("", id="setup-steps", markup=False)
         yield Static(Content(safe(self._reason)), id="setup-reason")
         yield Static("", id="setup-words", markup=False)
-        yield Input("Letta", id="setup-name", compact=True)
+        yield Field("Letta", id="setup-name")
         with VerticalScroll(id="setup-list", can_focus=False), Vertical():
             yield Static("", id="setup-lines", markup=False)
         yield Static("", id="setup-foot", markup=False)
@@ -173,7 +167,7 @@ class SetupScreen(ModalScreen[None]):
     def _enter_step(self, step: str) -> None:
         self._step, self._at, self._error, self._creating = step, 0, "", False
         self._needle = ""
-        field = self.query_one("#setup-name", Input)
+        field = self.query_one("#setup-name", Field)
         field.display = step == "name"
         if step == "provider":
             self._port.send(ListProviders())
@@ -308,7 +302,7 @@ class SetupScreen(ModalScreen[None]):
         if ok:
             self._enter_step("model")
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_input_submitted(self, event: Field.Submitted) -> None:
         event.stop()
         name = event.value.strip()
         if self._step == "name" and name and not self._creating:
@@ -318,10 +312,7 @@ class SetupScreen(ModalScreen[None]):
             self._draw()
 
     def on_key(self, event: events.Key) -> None:
-        if event.key in ("up", "down") and self._step != "name":
-            event.stop()
-            self.action_move(-1 if event.key == "up" else 1)
-        elif self._step != "name" and event.is_printable and event.character:
+        if self._step != "name" and event.is_printable and event.character:
             event.stop()
             self._search(self._needle + event.character)
         elif self._step != "name" and event.key == "backspace" and self._needle:

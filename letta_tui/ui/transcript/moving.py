@@ -180,14 +180,24 @@ class Moving(Surface):
             entry.folded = False
             self._changed_in_place()
 
+    def action_unfold(self) -> None:
+        """Show more of the cursor's row: its lines, then all of a tool's output."""
+        index = self._entries.index(self._cursor)
+        if index is None:
+            return
+        entry = self._entries.items[index]
+        if entry.folded:
+            self.toggle_fold()
+        elif entry.row.tool is not None and not entry.everything:
+            self.action_everything()
+
+    def action_fold(self) -> None:
+        index = self._entries.index(self._cursor)
+        if index is not None and not self._entries.items[index].folded:
+            self.toggle_fold()
+
     def action_top(self) -> None:
         self.jump_top()
 
     def action_bottom(self) -> None:
         self.jump_bottom()
-
-    def action_previous_user(self) -> None:
-        self.jump_previous_user()
-
-    def action_next_user(self) -> None:
-        self.jump_next_user()

@@ -168,7 +168,7 @@ def tool_lines(
 
 
 def _more(left: int) -> Line:
-    return Line((("│ ", "~rule"), (f"… {left:,} more lines", "~fold"), ("  e shows all", "~dim")))
+    return Line((("│ ", "~rule"), (f"… {left:,} more lines", "~fold"), ("  → shows all", "~dim")))
 
 
 def clean_line_by_line(text: str) -> list[str]:

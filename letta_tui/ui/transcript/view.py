@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
 from letta_tui.seam.state import Row
+from letta_tui.ui.keys import bindings
 from letta_tui.ui.transcript import palette
 from letta_tui.ui.transcript.moving import Moving
 from letta_tui.ui.transcript.painting import GUTTER
@@ -44,17 +44,7 @@ class TranscriptView(Moving, can_focus=True):
     """
         + palette.CSS
     )
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "cursor(-1)", "Row up", show=False),
-        Binding("down,j", "cursor(1)", "Row down", show=False),
-        Binding("enter,space", "activate", "Fold", show=False),
-        Binding("e", "everything", "All output", show=False),
-        Binding("c,y", "copy", "Copy", show=False),
-        Binding("home,g", "top", "Top", show=False),
-        Binding("end,G", "bottom", "Bottom", show=False),
-        Binding("left_square_bracket", "previous_user", "Previous message", show=False),
-        Binding("right_square_bracket", "next_user", "Next message", show=False),
-    ]
+    BINDINGS = bindings("transcript")
 
     class CopyRequested(Message):
         """The person asked to copy ``text``; empty when there was nothing to copy: say so."""
