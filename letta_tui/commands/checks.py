@@ -169,7 +169,8 @@ def check_keeper(paths: Paths) -> Check:
     if status.server == "failed":
         return Check("keeper", "fail", words, "letta-tui keeper stop, then start again.")
     if status.version != __version__:
-        return Check("keeper", "warn", words, "An older keeper is replaced when no turn is running.")
+        advice = "An older keeper is replaced by the next window that is opened while no turn runs."
+        return Check("keeper", "warn", words, advice)
     return Check("keeper", "ok", words)
 
 

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from letta_tui import __version__
 from letta_tui.keeper.control import CONTROL, LINE_LIMIT, SOCKET_NAME
 from letta_tui.keeper.ends import End
 from letta_tui.keeper.errors import KeeperError
@@ -44,6 +46,7 @@ __all__ = [
 START_SECONDS = 15.0  # for a keeper to come up
 _PATIENCE_SECONDS = 15.0  # for one that has the lock to answer
 _HELLO_SECONDS = 3.0
+_PROGRAM = (sys.executable, "-m", "letta_tui.keeper")
 _GONE = "The keeper is gone."
 
 
@@ -251,21 +254,36 @@ async def ensure_keeper(paths: KeeperPaths, options: KeeperOptions) -> KeeperHan
     deadline = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
     while True:
         handle = await find_keeper(paths)
-        if handle is not None and handle.control < CONTROL:
-            # An older keeper lets the new one in and stays subscribed until that one is.
-            await handle.hand_over()
-            handle = None
         if handle is not None:
             if handle.confine_agent != (options.confine_agent or ""):
                 await handle.close()
                 raise KeeperError(_otherwise_confined(handle.confine_agent), lasting=True)
-            await handle.attach()
-            return handle
+            if not await _outdated(handle):
+                await handle.attach()
+                return handle
+            # It lets the new one in and stays subscribed until that one is.
+            await handle.hand_over()
         started = await _start(paths, options)
         if not started:
             if asyncio.get_running_loop().time() > deadline:
                 raise KeeperError(await asyncio.to_thread(_unresponsive, paths))
             await asyncio.sleep(0.1)
+
+
+async def _outdated(handle: KeeperHandle) -> bool:
+    """Whether the keeper is to be replaced: it cannot serve this window, or it is older and has no turn open.
+
+    Its server is adopted either way; waiting for the turn is for the case that the new keeper cannot start.
+    """
+    if handle.control < CONTROL:
+        return True
+    if not _numbers(handle.version) < _numbers(__version__):
+        return False
+    return not (await handle.status()).busy
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version)]
 
 
 async def stop_keeper(paths: KeeperPaths) -> bool:
@@ -343,7 +361,7 @@ async def _start(paths: KeeperPaths, options: KeeperOptions) -> bool:
 def _spawn(paths: KeeperPaths, options: str) -> subprocess.Popen[bytes]:
     with paths.log.open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "letta_tui.keeper", str(paths.state), str(paths.runtime)],
+            [*_PROGRAM, str(paths.state), str(paths.runtime)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

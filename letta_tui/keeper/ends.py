@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -57,30 +58,39 @@ class End:
 
 
 class EndLog:
-    """The file. Appending never fails the caller: a full disk costs the note, not the turn."""
+    """The file. Appending never fails the caller: what a full disk does not take is kept in memory, and
+    written with the next note that it takes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._unwritten: deque[End] = deque(maxlen=KEEP_LINES)
 
     def note(self, end: End) -> bool:
-        line = json.dumps(end.to_json(), ensure_ascii=False) + "\n"
+        """``False`` when it is only in memory so far."""
+        self._unwritten.append(end)
+        lines = "".join(json.dumps(each.to_json(), ensure_ascii=False) + "\n" for each in self._unwritten)
         try:
-            fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fd = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                os.write(fd, line.encode())
+                size = os.fstat(fd).st_size
+                torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+                data = (b"\n" if torn else b"") + lines.encode()
+                whole = os.write(fd, data) == len(data)
             finally:
                 os.close(fd)
         except OSError:
             return False
-        return True
+        if whole:
+            self._unwritten.clear()
+        return whole
 
     def since(
         self, at: float, agent_id: str | None = None, conversation_id: str | None = None
     ) -> tuple[End, ...]:
-        """Ends after ``at``, oldest first; of one agent or conversation if named."""
+        """Ends after ``at``, oldest first, each turn's once; of one agent or conversation if named."""
         return tuple(
             end
-            for end in self._read()
+            for end in _once([*self._read(), *self._unwritten])
             if end.at > at
             and (agent_id is None or end.agent_id == agent_id)
             and (conversation_id is None or end.conversation_id == conversation_id)
@@ -95,8 +105,13 @@ class EndLog:
 
     def forget(self, agent_id: str, conversation_id: str) -> None:
         """Erase every note of a conversation."""
-        place = (agent_id, conversation_id)
-        self._rewrite([end for end in self._read() if (end.agent_id, end.conversation_id) != place])
+        others = [
+            end
+            for end in (*self._read(), *self._unwritten)
+            if (end.agent_id, end.conversation_id) != (agent_id, conversation_id)
+        ]
+        self._rewrite(others)
+        self._unwritten.clear()
 
     def _rewrite(self, ends: list[End]) -> None:
         from letta_tui.keeper.files import write_private
@@ -116,3 +131,13 @@ class EndLog:
                 continue  # a line torn by a power cut
             if end is not None:
                 yield end
+
+
+def _once(ends: Iterable[End]) -> Iterator[End]:
+    """Without what was noted twice: by a torn write, or by two keepers while one took over from the other."""
+    seen: set[object] = set()
+    for end in ends:
+        key = (end.agent_id, end.conversation_id, end.turn_id) if end.kind == "turn" and end.turn_id else end
+        if key not in seen:
+            seen.add(key)
+            yield end

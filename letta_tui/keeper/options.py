@@ -42,6 +42,9 @@ class KeeperPaths:
     def server_log(self) -> Path:
         return self.state / "server.log"
 
+    def companion_log(self, number: int) -> Path:
+        return self.state / f"companion-{number}.log"
+
     @property
     def ends(self) -> Path:
         return self.state / "ends.jsonl"

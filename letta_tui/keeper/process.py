@@ -19,11 +19,14 @@ from letta_tui.keeper.errors import AlreadyRunning, CannotRun
 from letta_tui.keeper.files import KeeperLock, read_state
 from letta_tui.keeper.identity import identify
 from letta_tui.keeper.leaving import Leaving
+from letta_tui.keeper.logs import limit
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.keeper.record import Record
 from letta_tui.keeper.watch import Place, Watch
 from letta_tui.protocol import Frame
 
+_TIDY_SECONDS = 60.0
+_TRIM_SECONDS = 24 * 3600.0
 _LINGER_SECONDS = 15.0  # after handing over: the next keeper has to be subscribed before this one is not
 
 
@@ -45,7 +48,8 @@ class Keeper:
         self._paths = paths
         self._environ = environ
         self._manners = notify.Manners(options.notify, options.notify_after, options.notify_details)
-        self.say = say
+        self._say = say
+        self._companions = len(options.companions)
         self._own_holds = set(holds)
         self._lock = KeeperLock(paths.lock)
         self._log = EndLog(paths.ends)
@@ -79,10 +83,9 @@ class Keeper:
             self._custody.link.wanted |= self._own_holds
             await self._custody.take_over(read_state(self._paths.state_file))
             self.save()
-            with contextlib.suppress(OSError):
-                self._log.trim(time.time())
             await self._desk.control.start(self._paths.runtime / SOCKET_NAME)
             self.consider()
+            self._spawn(self._tidy())
             ready()
             await self._leave.wait()
         except ControlError as error:
@@ -92,6 +95,8 @@ class Keeper:
 
     async def _end(self) -> None:
         self._leaving.cancel()
+        for task in self._tasks:
+            task.cancel()
         await self._custody.close(leave_running=self._handed_over)
         if not self._handed_over:
             self._record.leave()
@@ -125,6 +130,23 @@ class Keeper:
         # What a server that is not there was doing is no reason to wait for it for ever.
         kept_busy = bool(self._was_busy) and self._custody.reachable
         self._leaving.consider(self._desk.windows > 0 or kept_busy or bool(self._own_holds))
+
+    def say(self, words: str) -> None:
+        with contextlib.suppress(OSError):  # a full disk, a terminal that went
+            self._say(words)
+
+    async def _tidy(self) -> None:
+        """Let neither logs nor notes fill the disk, however long it lives."""
+        paths = self._paths
+        logs = (paths.log, paths.server_log, *map(paths.companion_log, range(self._companions)))
+        trimmed = -_TRIM_SECONDS
+        while True:
+            if (now := time.monotonic()) >= trimmed + _TRIM_SECONDS:
+                trimmed = now
+                with contextlib.suppress(OSError):
+                    self._log.trim(time.time())
+            await asyncio.to_thread(lambda: [limit(log) for log in logs])
+            await asyncio.sleep(_TIDY_SECONDS)
 
     @property
     def leaves_in(self) -> float | None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from letta_tui.keeper.confine import CannotConfine, confine
 from letta_tui.keeper.files import SavedServer, write_private
 from letta_tui.keeper.identity import ProcessIdentity, children, end_process, wait_gone
+from letta_tui.keeper.logs import rotate
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.keeper.program import NoProgram, find_letta, server_environment
 from letta_tui.keeper.sharing import data_folder, others, words_about
@@ -138,8 +139,7 @@ class EmbeddedServer:
         try:
             write_private(self._paths.token, secrets.token_urlsafe(32))
             log = self._paths.server_log
-            if log.exists():
-                log.replace(log.with_suffix(".log.1"))
+            rotate(log)
         except OSError as error:
             raise ServerTrouble(
                 f"The server cannot be started: {self._paths.state} takes no files ({error.strerror})."
@@ -168,7 +168,7 @@ class EmbeddedServer:
         return identity, url
 
     async def _companion(self, number: int, command: tuple[str, ...]) -> ProcessIdentity:
-        log = self._paths.state / f"companion-{number}.log"
+        log = self._paths.companion_log(number)
         identity = await self._spawn(command, log, self._environ, None)
         try:
             ready = await _listening(identity, log, "Listening", _COMPANION_SECONDS)

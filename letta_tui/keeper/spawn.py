@@ -54,8 +54,9 @@ def spawn_detached(
     ``note`` writes down who it will be; the command only starts after it has returned. ``OSError`` when the
     log or the folder cannot be used, or when ``note`` raises it. Blocks for some 30 milliseconds.
     """
+    log.write_bytes(b"")
     with (
-        log.open("wb") as output,
+        log.open("ab") as output,  # so that it can be cut while the command writes
         subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", _HELPER, *command],
             env=environ,
