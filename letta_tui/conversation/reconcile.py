@@ -11,6 +11,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
+from letta_tui.conversation.reconcile_absence import (
+    BURNT,
+    SERVER_HAD_IT,
+    doubt_of,
+    error_is_final,
+    same_id_doubt,
+    same_id_is_safe,
+    waits_for,
+)
 from letta_tui.conversation.reconcile_offers import offers, standing
 from letta_tui.conversation.reconcile_turn import Turn, turn
 from letta_tui.conversation.reconcile_values import (
@@ -28,7 +37,7 @@ from letta_tui.conversation.reconcile_values import (
     Verdict,
 )
 from letta_tui.ledger.transitions import AWAITS_PERSON, HOLDS, can_move
-from letta_tui.ledger.values import Delivery, Evidence, EvidenceKind, Send, Stamp
+from letta_tui.ledger.values import Delivery, Evidence, EvidenceKind, Send
 
 __all__ = [
     "EndNote",
@@ -49,11 +58,6 @@ __all__ = [
 ]
 
 _DEFAULT: Final = Policy()
-
-_SERVER_HAD_IT: Final[frozenset[EvidenceKind]] = frozenset(
-    {"ack", "queue_seen", "dequeued", "run_seen", "echo", "removed", "loop_error"}
-)
-_BURNT: Final[frozenset[EvidenceKind]] = frozenset({"loop_error", "removed", "removed_late", "ack_repeat"})
 
 
 def reconcile(
@@ -93,18 +97,6 @@ def held(sends: Iterable[Send], *, queue_length: int = 0, policy: Policy | None 
             else:
                 room -= 1
     return tuple(found)
-
-
-def same_id_is_safe(send: Send, now: Stamp, policy: Policy | None = None) -> bool:
-    """Whether repeating the id is still free of risk at this moment. Offers grow old while they are on the
-    screen: ask again right before the write."""
-    return (
-        send.delivery == "unconfirmed"
-        and bool(send.attempts)
-        and not send.salvaged
-        and not send.last.keys() & (_SERVER_HAD_IT | _BURNT)
-        and _too_old(send, now, policy or _DEFAULT) is None
-    )
 
 
 # --- one send ------------------------------------------------------------------------------------
@@ -201,27 +193,27 @@ def _absent(send: Send, reading: Reading, policy: Policy) -> Verdict:
     if send.delivery in ("rejected", "cancelled", "failed", "vanished"):
         sentence = standing(send)
         return _verdict(send, sentence=sentence, offers=offers(send.delivery, sentence, send))
-    if send.delivery == "unknown" and (send.salvaged or not send.last.keys() & _SERVER_HAD_IT):
+    if send.delivery == "unknown" and (send.salvaged or not send.last.keys() & SERVER_HAD_IT):
         sentence = standing(send)
         return _verdict(send, sentence=sentence, offers=offers("unknown", sentence, send))
-    waits = _waits_for(send, reading)
+    waits = waits_for(send, reading)
     if waits is not None:
         if send.delivery == "unknown":
             sentence = standing(send)
             return _verdict(send, sentence=sentence, offers=offers("unknown", sentence, send), again=True)
         return _verdict(send, sentence=waits, again=True)
-    doubt = _doubt(send, reading, policy)
+    doubt = doubt_of(send, reading, policy)
     if doubt is not None:
         if send.delivery == "unknown":
             return _verdict(send, sentence=doubt, offers=offers("unknown", doubt, send))
         return _settle(send, reading, "unknown", doubt, "undecidable")
     kinds = send.last.keys()
-    if "loop_error" in kinds and _error_is_final(send, reading):
+    if "loop_error" in kinds and error_is_final(send, reading):
         return _settle(send, reading, "failed", "failed", "absent")
-    if send.delivery != "unconfirmed" or kinds & (_SERVER_HAD_IT | _BURNT):
-        burnt = bool(kinds & _BURNT)
+    if send.delivery != "unconfirmed" or kinds & (SERVER_HAD_IT | BURNT):
+        burnt = bool(kinds & BURNT)
         return _settle(send, reading, "vanished", "unknown_burnt" if burnt else "vanished", "absent")
-    doubt = _same_id_doubt(send, reading, policy)
+    doubt = same_id_doubt(send, reading, policy)
     if doubt is not None:
         return _settle(send, reading, "unknown", doubt, "undecidable")
     last = send.last.get("absent")
@@ -249,102 +241,7 @@ def _settle(send: Send, reading: Reading, to: Delivery, sentence: SentenceKey, k
     )
 
 
-# --- may absence be judged? ------------------------------------------------------------------------
-
-
-def _waits_for(send: Send, reading: Reading) -> SentenceKey | None:
-    """Why this reading cannot show absence yet although a later one may; ``None`` when it can."""
-    queue, loop, history = reading.queue, reading.loop, reading.history
-    if queue is None or loop is None or history is None or reading.fence is None:
-        return "checking"
-    if not queue.order < loop.order < history.order or not history.to_head:
-        return "checking"  # read in an order in which a moving item can be missed
-    if not loop.idle:
-        return "busy"  # a started input may be nowhere until its run exists
-    broken = any(attempt.connection_id != reading.connection_id for attempt in send.attempts)
-    if not reading.second and (broken or "loop_error" not in send.last):
-        # Bytes of a broken connection may still be on their way, and an input that was just taken may be
-        # nowhere for a moment. An error that names it on this connection leaves nothing to wait for.
-        return "checking"
-    for attempt in send.attempts:
-        here = attempt.connection_id == reading.connection_id
-        if here and (attempt.written is None or not _not_before(reading.fence, attempt.written)):
-            return "checking"  # nothing answered yet proves that the server has read it
-    for kind in ("queue_seen", "dequeued", "run_seen", "ack"):
-        seen = send.last.get(kind)
-        on_this = seen is not None and seen.connection_id == reading.connection_id
-        if on_this and seen is not None and not _not_before(reading.fence, seen.stamp):
-            return "checking"  # it was seen alive after this reading began
-    error = send.last.get("loop_error")
-    if error is not None and not _not_before(reading.fence, error.stamp):
-        return "checking"  # history has to be read after the error
-    return None
-
-
-def _doubt(send: Send, reading: Reading, policy: Policy) -> SentenceKey | None:
-    """Why absence can never be shown by readings like this one."""
-    if send.salvaged or not send.attempts:
-        return "unknown_salvaged"
-    if not reading.server_version.startswith(policy.tested):
-        return "unknown_server"
-    assert reading.history is not None
-    return None if _reaches_anchor(send, reading.history) else "unknown_history"
-
-
-def _reaches_anchor(send: Send, history: HistoryRead) -> bool:
-    """Whether every row after the anchor is in the reading. The anchor still being there also shows that
-    this is the conversation the message was meant for."""
-    summaries = [n for n, row in enumerate(history.rows) if row.kind == "summary"]
-    if history.compacted and not summaries:
-        return False
-    if send.anchor is None or send.anchor.row_id == "":
-        return history.from_start and not summaries
-    for index, row in enumerate(history.rows):
-        if row.row_id == send.anchor.row_id:
-            return not any(n > index for n in summaries)
-    return False
-
-
-def _same_id_doubt(send: Send, reading: Reading, policy: Policy) -> SentenceKey | None:
-    """Rule 4: why repeating the id could run it twice; ``None`` when it cannot."""
-    if reading.deduplicates is False:
-        return "unknown_server"
-    for attempt in send.attempts:
-        if attempt.server_version and not attempt.server_version.startswith(policy.tested):
-            return "unknown_server"
-    return _too_old(send, reading.now, policy)
-
-
-def _too_old(send: Send, now: Stamp, policy: Policy) -> SentenceKey | None:
-    age = _age(now, send.attempts[0].began, policy)
-    if age is None:
-        return "unknown_clock"
-    return "unknown_old" if age >= policy.same_id else None
-
-
-def _age(now: Stamp, then: Stamp, policy: Policy) -> float | None:
-    """Seconds by the more pessimistic clock; ``None`` after a restart or when a clock was set back.
-
-    The wall clock counts sleep, the monotonic one cannot be set: the larger is the safe one.
-    """
-    wall, mono = now.wall - then.wall, now.mono - then.mono
-    if now.boot != then.boot or mono < 0 or wall < mono - policy.clock_slack:
-        return None
-    return max(wall, mono)
-
-
-def _error_is_final(send: Send, reading: Reading) -> bool:
-    """The error came on this connection, which is also the one of the last write: nothing restarted."""
-    error = send.last["loop_error"]
-    here = reading.connection_id
-    return error.connection_id == here and send.attempts[-1].connection_id == here
-
-
 # --- small things ----------------------------------------------------------------------------------
-
-
-def _not_before(stamp: Stamp, other: Stamp | None) -> bool:
-    return other is not None and stamp.boot == other.boot and stamp.mono >= other.mono
 
 
 def _after(evidence: Evidence, send: Send) -> bool:
