@@ -68,6 +68,7 @@ class _Current:
     stop_reason: str = ""  # of the last run; never requires_approval
     error: str = ""
     cancelled: bool = False
+    worked: bool = False  # more was seen of it than a command, such as a change of the mode
     rested: float | None = None  # since when everything was seen idle, without an end frame
     text: list[str] = field(default_factory=list)
     text_of: str = ""  # the message ``text`` belongs to
@@ -249,6 +250,7 @@ class Turn:
             self._current.rested = None
         # The first status of a connection that is busy already: the turn was joined in the middle.
         current = self._begin(None if first and self._processing else now)
+        current.worked = current.worked or loop.status != names.EXECUTING_COMMAND
         if self._broken and runs:
             inputs = {sent for run in runs for sent in loop.client_message_ids_by_run_id.get(run, ())}
             if inputs and current.client_message_ids and not inputs & set(current.client_message_ids):
@@ -274,6 +276,8 @@ class Turn:
         current = self._current
         if current is None or not self.idle_known:
             return ()
+        if not current.worked and not current.run_ids and not current.client_message_ids:
+            return self._close(now)  # no turn: no end frame will come
         if self._broken or (current.rested is not None and now - current.rested >= GRACE):
             return self._close(now)
         if current.rested is None:

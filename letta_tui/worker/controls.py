@@ -151,7 +151,8 @@ class Controls:
             self._desk.ledger.remember_conversation(room.place, state={"cwd": intent.path}, used=False)
         else:
             # A folder it does not like is passed over by the server without a word.
-            self._desk.tell(f"The server did not change the folder to {intent.path}.", "warning")
+            words = f"The server did not go to {intent.path}: /cwd takes a folder that exists on its machine."
+            self._desk.tell(words, "warning")
 
     async def _change(
         self, room: Room, command: dict[str, object], done: Callable[[DeviceStatus], bool]

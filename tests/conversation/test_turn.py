@@ -211,6 +211,14 @@ def test_joined_in_the_middle_has_no_start() -> None:
     assert play.ends[0].duration is None
 
 
+def test_a_change_of_the_mode_is_no_turn_and_waits_for_no_model(play: Play) -> None:
+    play(loop("EXECUTING_COMMAND"))
+    assert play.turn.activity == "command"
+    play(device(False), loop(IDLE))
+    assert play.turn.activity == "idle"
+    assert play.ends == []
+
+
 def test_echo_and_late_idle_between_turns(play: Play) -> None:
     play(delta("user_message", content="x", otid="s1", id="u"), loop(IDLE), device(False))
     play(loop("SENDING_API_REQUEST"), loop(IDLE))  # a status without any work is no turn
