@@ -47,7 +47,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "f2",
         "conversations",
-        "Conversations: open, new, search, rename, archive, delete",
+        "Conversations: open, new, search, rename, archive, hide",
         "conversation",
         "chats",
         priority=True,

@@ -34,8 +34,8 @@ class ActionScreen(FocusScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         shown: dict[str, Callable[[], bool]] = {
-            "chord_allow": lambda: self.approvals.waiting,
-            "chord_deny": lambda: self.approvals.waiting,
+            "chord_allow": lambda: self.approvals.takes_chords,
+            "chord_deny": lambda: self.approvals.takes_chords,
             "details": lambda: self.approvals.current is not None,
             "take_card": lambda: bool(self.cards()),
             "resume_queue": lambda: self.queue.any_paused,

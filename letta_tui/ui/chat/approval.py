@@ -32,6 +32,14 @@ from letta_tui.ui.safe import one_line, safe
 Behavior = Literal["allow", "deny"]
 
 
+def _keys(keys: list[tuple[str, str]]) -> Content:
+    """Keys and what they do, in one line."""
+    parts: list[tuple[str, str]] = []
+    for key, words in keys:
+        parts += [(key + " ", "bold $primary"), (words + "   ", "$quiet")]
+    return Content.assemble(*parts)
+
+
 class ApprovalDock(Vertical, can_focus=True):
     """Shows one call at a time, "2 of 4". ``send`` takes the decision."""
 
@@ -69,8 +77,8 @@ class ApprovalDock(Vertical, can_focus=True):
         yield self._head
         with VerticalScroll(id="approval-body", can_focus=False):
             yield Static("", markup=False, id="approval-lines")
+        yield Field(placeholder="Why not?", id="reason")
         yield Static("", markup=False, id="approval-foot")
-        yield Field(placeholder="Why not? Enter denies with this reason, Esc goes back", id="reason")
 
     # -- state
 
@@ -90,6 +98,11 @@ class ApprovalDock(Vertical, can_focus=True):
     @property
     def waiting(self) -> bool:
         return any(self._open(i) for i in self._items)
+
+    @property
+    def takes_chords(self) -> bool:
+        """A chord would answer a call: not while the reason of a denial is being written."""
+        return self.waiting and self._reason_for is None
 
     @property
     def needs_taking(self) -> bool:
@@ -135,7 +148,8 @@ class ApprovalDock(Vertical, can_focus=True):
         )
         self._head.update(head)
         height = self.app.size.height
-        room = 12 if height >= 30 else max(2, height // 4) if height >= 20 else 2
+        room = 12 if height >= 30 else height // 4
+        room = max(2, room - max(0, len(item.suggestions) - 1))  # the answers must stay to be seen
         self.query_one("#approval-body").styles.max_height = room
         lines = approval_lines(item, width)
         self.query_one("#approval-lines", Static).update(Content("\n").join(lines))
@@ -152,6 +166,8 @@ class ApprovalDock(Vertical, can_focus=True):
                 lines.append(
                     Content.styled("This call no longer waits for an answer. Esc closes this.", "$warning")
                 )
+            else:
+                lines.append(_keys([("Enter", "deny with this reason"), ("Esc", "back")]))
             return Content("\n").join(lines)
         if not self._open(item):
             done = {"allow": "Allowed", "deny": "Denied"}.get(
@@ -174,10 +190,7 @@ class ApprovalDock(Vertical, can_focus=True):
             keys = [("F8", "allow"), ("F9", "deny"), ("Tab", "more answers")]
         if more:
             keys.append(("F4", "see all"))
-        parts: list[tuple[str, str]] = []
-        for key, words in keys:
-            parts += [(key + " ", "bold $primary"), (words + "   ", "$quiet")]
-        lines.append(Content.assemble(*parts))
+        lines.append(_keys(keys))
         return Content("\n").join(lines)
 
     # -- taking up, deciding

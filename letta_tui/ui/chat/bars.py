@@ -15,6 +15,13 @@ from letta_tui.ui.safe import cells, elapsed, one_line
 
 _DOTS = {"ready": "●", "lost": "○", "failed": "✗", "closed": "○"}
 _COLOURS = {"ready": "$success", "lost": "$warning", "failed": "$error", "closed": "$quiet"}
+_SOMETIMES = frozenset(
+    {
+        "chord_allow", "chord_deny", "take_card", "details", "resume_queue", "put_away", "jump_left", "reconnect"
+    }
+)  # fmt: skip
+_BAR = sorted((k for k in KEYS if k.bar), key=lambda k: (k.action != "help", k.action not in _SOMETIMES))
+"""The key bar's order: help, then what works only now, then what always does."""
 _ACTIVITY = {
     "idle": "",
     "sending": "sending",
@@ -56,7 +63,11 @@ def short_folder(path: str, limit: int = 28) -> str:
     if home and (path == home or path.startswith(home + "/")):
         text = "~" + path[len(home) :]
     text = one_line(text, 300)
-    return text if cells(text) <= limit else "…" + text[-(limit - 1) :]
+    if cells(text) <= limit:
+        return text
+    end = text[-(limit - 1) :]
+    whole = end.find("/")  # whole names say more than one letter more does
+    return "…" + (end[whole:] if 0 < whole < len(end) - 1 else end)
 
 
 def as_of(when: float, now: float) -> str:
@@ -121,6 +132,7 @@ class StatusBar(Bar):
         self.can_send = False
         self.now = 0.0
         self.new_below = False
+        self.esc_stops = True  # Esc would stop the turn, and not leave a card or a search
         self.as_of: float | None = None  # the rows come from this computer's memory and are as old as this
 
     def activity(self) -> Content:
@@ -139,7 +151,7 @@ class StatusBar(Bar):
         parts: list[Content | tuple[str, str]] = [("▪ ", colour), (words + " ", colour)]
         if status.turn_started is not None:
             parts.append((f"{elapsed(self.now - status.turn_started)}  ", "$quiet"))
-        if status.activity not in ("cancelling", "idle"):
+        if status.activity not in ("cancelling", "idle") and self.esc_stops:
             parts.append(("Esc stops", "$quiet"))
         return Content.assemble(*parts)
 
@@ -190,10 +202,10 @@ class KeyBar(Bar):
         parts: list[tuple[str, str]] = []
         self._spots = []
         at = 0
-        for key in KEYS:
+        for key in _BAR:
             first = key.keys.split(",")[0]
             found = active.get(first)
-            if not key.bar or found is None or found.binding.action != key.action or not found.enabled:
+            if found is None or found.binding.action != key.action or not found.enabled:
                 continue
             name = key_name(first)
             needed = cells(name) + 1 + cells(key.bar) + (2 if parts else 0)

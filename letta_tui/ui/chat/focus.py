@@ -44,6 +44,15 @@ class FocusScreen(Screen[object]):
     def has_focus_in(self, panel: Widget) -> bool:
         return self.focused is not None and panel in self.focused.ancestors_with_self
 
+    def set_focus(
+        self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False
+    ) -> None:
+        super().set_focus(widget, scroll_visible, from_app_focus)
+        self.focus_moved()
+
+    def focus_moved(self) -> None:
+        """The words that tell keys depend on the focus."""
+
     # -- what is typed
 
     def key_seen(self, event: events.Key) -> None:

@@ -56,7 +56,10 @@ class ChatScreen(ActionScreen):
     ChatScreen {
         layout: vertical; overflow: hidden;
         & #body { height: 1fr; min-height: 1; }
-        &.-low #keys { display: none; }
+        &.-low #field { border: none; border-left: thick $border; background: $surface; }
+        &.-low #field:focus-within { border: none; border-left: thick $primary; }
+        &.-low ApprovalDock { border: none; border-left: thick $accent; &:focus { background: $panel; } }
+        &.-low ChoiceCard { border: none; border-left: thick $secondary; &:focus { background: $panel; } }
         & TranscriptView { height: 1fr; padding: 0 1; }
         & #body.empty TranscriptView { display: none; }
         & #body.empty Welcome { display: block; }
@@ -115,6 +118,12 @@ class ChatScreen(ActionScreen):
     def on_resize(self) -> None:
         self.set_class(self.app.size.height < 20, "-low")
         self._crowd()
+
+    def focus_moved(self) -> None:
+        esc_stops = self.focused is self.composer.draft and not self.find_bar.display
+        if esc_stops != self.status_bar.esc_stops:
+            self.status_bar.esc_stops = esc_stops
+            self.status_bar.refresh()
 
     # -- what the worker says
 
