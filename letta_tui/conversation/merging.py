@@ -25,9 +25,28 @@ class Merger:
         self.newest_id: str | None = None
 
     def covers(self, messages: Sequence[Mapping[str, Any]]) -> bool:
-        if not self._ids:
+        if self._ids:
+            return any(m.get("id") in self._ids for m in messages)
+        if not self.remembered:
             return True
-        return any(m.get("id") in self._ids for m in messages)
+        # Only cached rows: they do not keep the ids of history, but the names a row is found by.
+        found = (self._find(piece) for message in messages for piece in pieces.read(message))
+        return any(entry is not None and entry.in_history for entry in found)
+
+    @property
+    def remembered(self) -> bool:
+        """Cached rows are shown, and no page was merged with them yet."""
+        return not self._ids and any(entry.in_history for entry in self._book.rows)
+
+    def _find(self, piece: Piece) -> Entry | None:
+        book = self._book
+        if piece.what == "text":
+            return book.find_text(piece)
+        if piece.what == "user":
+            return book.find_user(piece)
+        if piece.what in ("call", "result"):
+            return book.find_tool(piece.call_id)
+        return book.rows.named("summary", piece.id)
 
     def merge(
         self, messages: Sequence[Mapping[str, Any]], asked: int, newest: bool, has_more: bool
@@ -43,11 +62,11 @@ class Merger:
         inside = {id(e) for e in history}
         dropped: list[Entry] = []
         shown = list(rows)
-        common = any(id(e) in inside for e in shown)
-        if newest and not joins and not common and has_more and was:
+        if newest and not joins and has_more and was and not was & inside:
             # The stretch does not reach back to what is shown: older rows are paged in again from it.
             cut = max(n for n, e in enumerate(shown) if id(e) in was) + 1
-            dropped, shown = shown[:cut], shown[cut:]
+            dropped = [e for e in shown[:cut] if id(e) not in inside]
+            shown = [e for e in shown[:cut] if id(e) in inside] + shown[cut:]
             self._ids.clear()
             self.oldest_id = None
         if newest:

@@ -138,6 +138,11 @@ class Transcript:
         """Whether the page joins rows known from history, so that no older page is needed to close a gap."""
         return self._merger.covers(messages)
 
+    @property
+    def remembered(self) -> bool:
+        """Cached rows are shown that no page of history was merged with yet."""
+        return self._merger.remembered
+
     def merge_history(
         self,
         messages: Sequence[Mapping[str, Any]],

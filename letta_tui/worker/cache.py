@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from letta_tui.ledger.values import Place, Send
-from letta_tui.seam.state import Row, RowKind, ToolView
+from letta_tui.seam.state import Delivery, Row, RowKind, ToolState, ToolView, TurnOutcome
 
 log = logging.getLogger(__name__)
 
@@ -55,15 +55,16 @@ class Cache:
         if found is None:
             return None
         try:
-            rows = tuple(_row(item) for item in json.loads(found[0]))
-        except (ValueError, TypeError, KeyError):
+            rows, as_of = tuple(_row(item) for item in json.loads(found[0])), float(found[1])
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            log.info("transcript cache not understood: %r", error)
             return None
-        return (rows, float(found[1])) if rows else None
+        return (rows, as_of) if rows else None
 
     def store(self, place: Place, rows: Sequence[Row], as_of: float) -> None:
         """Keep the newest rows. Rows of this client's own (notices, errors) are not kept."""
         kept = [row for row in rows if row.kind in ("user", "assistant", "reasoning", "tool", "summary")]
-        text = json.dumps([asdict(replace(row, live=False)) for row in kept[-MOST_ROWS:] if _fits(row)])
+        text = json.dumps([asdict(row) for row in kept[-MOST_ROWS:] if _fits(row)])
         self._write("INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?)", (*_key(place), as_of, text))
 
     def forget(self, place: Place) -> None:
@@ -73,12 +74,23 @@ class Cache:
             _key(place),
         )
 
-    def _write(self, statement: str, values: Iterable[Any]) -> None:
+    def _write(self, statement: str, values: tuple[Any, ...]) -> None:
         try:
-            with closing(self._open()) as file, file:
-                file.execute(statement, tuple(values))
+            try:
+                self._run(statement, values)
+            except sqlite3.DatabaseError as error:
+                if isinstance(error, sqlite3.OperationalError) or self._path is None:
+                    raise
+                # Damaged. Nothing in it is worth saving, and in place it would never be of use again.
+                log.info("transcript cache made anew: %s", error)
+                self._path.unlink()
+                self._run(statement, values)
         except (OSError, sqlite3.Error) as error:
             log.info("transcript cache not written: %s", error)
+
+    def _run(self, statement: str, values: tuple[Any, ...]) -> None:
+        with closing(self._open()) as file, file:
+            file.execute(statement, values)
 
     def _open(self) -> sqlite3.Connection:
         if self._path is None:
@@ -119,15 +131,43 @@ def _fits(row: Row) -> bool:
     return len(row.text) + (len(row.tool.result) if row.tool else 0) <= MOST_TEXT
 
 
+_NUMBER: Final = (int, float, type(None))
+_ROW: Final[Mapping[str, tuple[Any, ...]]] = {
+    "key": (str,),
+    "text": (str,),
+    "live": (bool,),
+    "when": _NUMBER,
+    "client_message_id": (str, type(None)),
+}
+_TOOL: Final[Mapping[str, tuple[Any, ...]]] = {
+    "call_id": (str,),
+    "name": (str,),
+    "arguments": (str,),
+    "result": (str,),
+    "decided_by": (str,),
+    "reason": (str,),
+    "seconds": _NUMBER,
+}
+
+
 def _row(item: Mapping[str, Any]) -> Row:
-    """Raises ``KeyError``, ``TypeError`` or ``ValueError`` for what another version wrote."""
-    if item["kind"] not in get_args(RowKind):
-        raise ValueError(item["kind"])
-    tool = item.get("tool")
-    return Row(
-        **{
-            **item,
-            "marks": tuple(item.get("marks") or ()),
-            "tool": ToolView(**tool) if tool is not None else None,
-        }
-    )
+    """Raises ``KeyError``, ``TypeError`` or ``ValueError`` for what another version wrote, or a bad disk."""
+    marks, tool = tuple(item.get("marks") or ()), item.get("tool")
+    row = Row(**{**item, "marks": marks, "tool": ToolView(**tool) if tool is not None else None})
+    _check(row, _ROW, kind=RowKind, outcome=TurnOutcome)
+    if row.delivery is not None:
+        _check(row, {}, delivery=Delivery)
+    if (row.kind == "tool") != (row.tool is not None) or not all(isinstance(mark, str) for mark in marks):
+        raise ValueError(row.key)
+    if row.tool is not None:
+        _check(row.tool, _TOOL, state=ToolState)
+    return row
+
+
+def _check(value: Row | ToolView, types: Mapping[str, tuple[Any, ...]], **literals: Any) -> None:
+    for name, allowed in types.items():
+        if not isinstance(getattr(value, name), allowed):
+            raise TypeError(name)
+    for name, literal in literals.items():
+        if getattr(value, name) not in get_args(literal):
+            raise ValueError(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from letta_tui.conversation.content import notification, user_text
 from letta_tui.conversation.reconcile import HistoryRead, HistoryRow
 from letta_tui.ledger.values import Send
 from letta_tui.protocol import HistoryPage, commands
@@ -21,6 +22,7 @@ _KINDS = {
     "summary_message": "summary",
 }
 MOST_PAGES = 200  # a server that pages in circles is left after this many
+MOST_BEHIND = 2_000  # rows a cached transcript may be behind; an older one is replaced, not joined
 DEEP_PAGE = 200  # rows a page when reading further back
 
 
@@ -60,17 +62,20 @@ class History:
         summary = False
         page, asked, arrival = await self.page(link, room, limit=desk.config.page_size)
         joined = list(page.messages)
+        covered = not join
         cursors: set[str] = set()
         for _ in range(MOST_PAGES):
             rows.extend(_row(message) for message in page.messages)
             summary = summary or any(row.kind == "summary" for row in rows)
-            covered = not join or room.transcript.covers(joined) or room.transcript.oldest_id is None
+            covered = covered or room.transcript.covers(page.messages)
             if _reached(wanted, rows, page.has_more) and covered and not unanchored:
                 break
             if not page.has_more or not page.next_before or page.next_before in cursors:
                 break
             if unanchored and len(rows) >= 4 * desk.config.page_size:
                 break  # no anchor to look for: what is not near the head cannot be searched for ever
+            if room.transcript.remembered and len(rows) >= MOST_BEHIND:
+                break
             cursors.add(page.next_before)
             page, _, _ = await self.page(link, room, limit=DEEP_PAGE, before=page.next_before)
             joined.extend(page.messages)
@@ -117,6 +122,9 @@ def _row(message: Mapping[str, Any]) -> HistoryRow:
     kind = _KINDS.get(said("message_type"), said("message_type"))
     if kind == "event_message" and said("event_type") == "compaction":
         kind = "summary"
+    if kind == "user":
+        text = user_text(message.get("content"))
+        kind = "reminder" if not text else "notification" if notification(text)[0] else "user"
     return HistoryRow(row_id=said("id"), otid=said("otid"), kind=kind)
 
 

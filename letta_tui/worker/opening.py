@@ -261,11 +261,10 @@ class Opener:
             room.transcript.restore(rows, cached[1])
             shown = {row.client_message_id for row in rows}
             for send in sends:
-                if send.client_message_id in shown:
+                # A window that was killed kept nothing: what the ledger has learnt since is shown too.
+                if send.client_message_id in shown or send.updated.wall > cached[1]:
                     room.transcript.put_send(state_of(send))
-            desk.put(room.transcript.snapshot())
-        else:
-            desk.put(room.transcript.snapshot())
+        desk.put(room.transcript.snapshot())
         self._load_draft(place)
         return room
 
