@@ -12,7 +12,7 @@ from textual import events
 from letta_tui.seam.intents import NewConversation, SaveDraft, Submit
 from letta_tui.seam.state import ConnectionView
 from letta_tui.seam.updates import ConnectionChanged, DraftLoaded, StatusChanged, SubmitSettled
-from letta_tui.ui.terminal.bursts import bundle
+from letta_tui.ui.terminal.bursts import bundle, goes_on
 from letta_tui.ui.terminal.driver import translate
 
 
@@ -160,7 +160,7 @@ async def test_a_hundred_updates_do_not_disturb_typing(port: FakePort) -> None:
 
 
 def _keys(text: str) -> list[events.Key]:
-    names = {"\r": "enter", "\n": "ctrl+j"}
+    names = {"\r": "enter", "\n": "ctrl+j", "\t": "tab"}
     return [events.Key(names.get(c, c), c) for c in text]
 
 
@@ -187,6 +187,16 @@ def test_an_enter_with_keys_directly_behind_it_is_a_newline(text: str, expected:
 def test_a_paste_cut_by_the_kernel_is_one_text() -> None:
     assert _read("line\r", more=True) == ["paste:line\n"]
     assert _read("end\r", continues=True) == ["paste:end\n"]
+
+
+def test_keys_typed_fast_behind_each_other_are_no_paste() -> None:
+    first = bundle(_keys("a"), more=True, continues=False)
+    assert not goes_on(first, True, 1)
+    assert _read("\tx", continues=goes_on(first, True, 1)) == ["tab", "x"]
+
+
+def test_a_long_run_of_keys_is_one_text_and_its_enter_a_key() -> None:
+    assert _read("word " * 20 + "\r") == ["paste:" + "word " * 20, "enter"]
 
 
 def test_other_keys_in_a_burst_keep_their_place() -> None:

@@ -15,11 +15,16 @@ from letta_tui.ui.safe import cells, elapsed, one_line
 
 _DOTS = {"ready": "●", "lost": "○", "failed": "✗", "closed": "○"}
 _COLOURS = {"ready": "$success", "lost": "$warning", "failed": "$error", "closed": "$quiet"}
-_SOMETIMES = frozenset(
-    {
-        "chord_allow", "chord_deny", "take_card", "details", "resume_queue", "put_away", "jump_left", "reconnect"
-    }
-)  # fmt: skip
+_SOMETIMES = (
+    "chord_allow",
+    "chord_deny",
+    "take_card",
+    "details",
+    "resume_queue",
+    "put_away",
+    "jump_left",
+    "reconnect",
+)
 _BAR = sorted((k for k in KEYS if k.bar), key=lambda k: (k.action != "help", k.action not in _SOMETIMES))
 """The key bar's order: help, then what works only now, then what always does."""
 _ACTIVITY = {

@@ -5,7 +5,8 @@ like Enter. The rule, without any timer: **an Enter with more text keys directly
 read of the terminal returned is a newline of pasted text**, and so is every other key of that run. An
 Enter at the very end of a read is a newline as well when the run already held one, or when the terminal
 has more to say (the kernel's buffer cuts a long paste into several reads). What is left, an Enter that
-ends what was read, is the key. Reading both ways wrong is harmless on the one side only: text that was
+ends what was read, is the key. A long run without any newline is handed over as one text too: that is
+quick, and it is no typing. Reading both ways wrong is harmless on the one side only: text that was
 meant to be sent stays in the composer, where it can be seen; so doubtful cases are text.
 """
 
@@ -17,6 +18,7 @@ from textual import events
 from textual.message import Message
 
 FULL_READ = 1024  # a read this long is taken as part of a paste that goes on
+MANY = 24  # keys in one read that nobody has typed one by one
 
 _NEWLINES = {"enter": "\n", "ctrl+j": "\n", "tab": "\t"}
 
@@ -32,11 +34,16 @@ def _text_of(event: Message) -> str | None:
     return None
 
 
+def goes_on(made: list[Message], more: bool, read: int) -> bool:
+    """Whether the next read may be the rest of a paste: ``made`` came of ``read`` bytes."""
+    return read >= FULL_READ or (more and bool(made) and isinstance(made[-1], events.Paste))
+
+
 def bundle(batch: Iterable[Message], *, more: bool, continues: bool) -> list[Message]:
     """Turn the runs of text keys in one read that hold a pasted newline into ``Paste`` events.
 
-    ``more`` says that the terminal has more input waiting or the read was full; ``continues`` says the
-    same of the read before this one, so that a long paste's last piece is still text.
+    ``more`` says that the terminal has more input waiting or the read was full; ``continues`` says that the
+    read before this one ended in a paste that may go on (:func:`goes_on`): its last piece is still text.
     """
     result: list[Message] = []
     run: list[events.Key] = []
@@ -54,6 +61,9 @@ def bundle(batch: Iterable[Message], *, more: bool, continues: bool) -> list[Mes
             is_paste = True
         if is_paste:
             result.append(events.Paste(whole))
+        elif len(body) >= MANY and "\t" not in body:
+            result.append(events.Paste(body))
+            result.extend(run[len(body) :])
         else:
             result.extend(run)
         run.clear()

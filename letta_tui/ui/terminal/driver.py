@@ -9,7 +9,7 @@ from codecs import getincrementaldecoder
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 
-from letta_tui.ui.terminal.bursts import FULL_READ, bundle
+from letta_tui.ui.terminal.bursts import FULL_READ, bundle, goes_on
 
 _SHIFT_ENTER = "\x1b[13;2u"
 
@@ -56,9 +56,10 @@ class BurstDriver(LinuxDriver):
                         break
                     more = len(raw) >= FULL_READ or bool(selector.select(0))
                     batch = list(parser.feed(translate(decode(raw))))
-                    for event in bundle(batch, more=more, continues=continues):
+                    made = bundle(batch, more=more, continues=continues)
+                    for event in made:
                         self.process_message(event)
-                    continues = more
+                    continues = goes_on(made, more, len(raw))
                 for event in parser.tick():
                     self.process_message(event)
         finally:
