@@ -112,7 +112,15 @@ class Moving(Surface):
         entry.folded = not entry.folded
         entry.everything = False
         self._changed_in_place()
+        if not entry.folded and not self._ends_in_sight(entry):
+            # What was asked for is below the screen: as much of it as fits, from its first line.
+            back = max(0, self._height - self._entries.lay_out(index).height)
+            self._stand_at(*self._walk(index, 0, -back))
         return True
+
+    def _ends_in_sight(self, entry: Entry) -> bool:
+        last = [number for each, number in self._frame if each is entry]
+        return bool(last) and last[-1] == entry.height - 1
 
     def fold_all(self, folded: bool) -> None:
         """Fold or unfold every row that folds, now and later."""
@@ -138,12 +146,17 @@ class Moving(Surface):
         if not len(entries):
             return
         index = entries.index(self._cursor)
-        if index is None:
-            index = len(entries) - 1 if self.following else entries.index((self._anchor or ("",))[0]) or 0
+        if index is None or not self._cursor_in_sight():
+            # It begins where the person looks, not where it was left.
+            edge = self._frame[-1 if step < 0 else 0][0].row.key if self._frame else None
+            index = entries.index(edge) or 0
         else:
             index = max(0, min(len(entries) - 1, index + step))
         self._cursor = entries.items[index].row.key
         self._show(index)
+
+    def _cursor_in_sight(self) -> bool:
+        return any(entry.row.key == self._cursor for entry, _ in self._frame)
 
     def _show(self, index: int) -> None:
         """Scroll as little as needed to have the beginning of row ``index`` on the screen."""
