@@ -7,7 +7,7 @@ import argparse
 from letta_tui.commands.context import load_context, open_ledger
 from letta_tui.commands.errors import FAILED, OK, CommandError
 from letta_tui.commands.output import plain, show, show_json
-from letta_tui.conversation.explain import explain, explain_data
+from letta_tui.conversation.explain import Case, explain, explain_data
 from letta_tui.ledger.store import Ledger
 from letta_tui.ledger.values import Send
 
@@ -18,12 +18,22 @@ def run(args: argparse.Namespace) -> int:
         if ledger is None:
             raise CommandError("Nothing has been sent yet, so there is nothing to explain.", FAILED)
         send = find(ledger, args.id)
-        attempts, evidence = ledger.attempts(send.client_message_id), ledger.evidence(send.client_message_id)
+        case = case_of(ledger, send)
         if args.json:
-            show_json(explain_data(send, attempts, evidence))
+            show_json(explain_data(case))
         else:
-            show(_harmless(line) for line in explain(send, attempts, evidence))
+            show(_harmless(line) for line in explain(case))
     return OK
+
+
+def case_of(ledger: Ledger, send: Send) -> Case:
+    """What is recorded about a message, with the decisions and calls of its conversation."""
+    return Case(
+        send,
+        ledger.evidence(send.client_message_id),
+        ledger.approvals(send.place),
+        ledger.tool_calls(send.place),
+    )
 
 
 def find(ledger: Ledger, wanted: str | None) -> Send:

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-from letta_tui.ledger.values import Attempt, Evidence, EvidenceKind, Send, Stamp
+from letta_tui.conversation.card import card, last_told
+from letta_tui.ledger.values import (
+    Approval,
+    ApprovalState,
+    CallState,
+    Evidence,
+    EvidenceKind,
+    Send,
+    Stamp,
+    ToolCall,
+)
 
 WORDS: Final[Mapping[EvidenceKind, str]] = {
     "prepared": "Saved on this disk, before anything was sent.",
@@ -45,18 +56,51 @@ WORDS: Final[Mapping[EvidenceKind, str]] = {
 }
 
 _IDENTITIES: Final = ("connection_id", "server_life", "request_id", "run_id", "idempotency_key")
+_ENDS: Final[frozenset[EvidenceKind]] = frozenset({"turn_done", "turn_cancelled", "turn_failed", "idle"})
+
+APPROVALS: Final[Mapping[ApprovalState, str]] = {
+    "decided": "It is on this disk, and not known to be written.",
+    "written": "The connection took it; the server has not answered.",
+    "acknowledged": "The server took it.",
+    "refused": "The server refused it: nothing waited for it any more.",
+    "settled_elsewhere": "Somebody else had answered first.",
+    "closed_by_server": "The server had closed the call before the decision counted.",
+    "lost": "It did not arrive; you were asked again.",
+}
+
+CALLS: Final[Mapping[CallState, str]] = {
+    "asked": "Nobody has decided about it yet.",
+    "running": "It was begun; how it ended is not recorded.",
+    "finished": "It ended; its result is not known to have been sent.",
+    "written": "It ended, and the connection took its result.",
+    "confirmed": "It ended, and the conversation shows its result.",
+    "declined": "It was not run.",
+    "lost": "It may have run, and the server never got its answer. It is not run again.",
+}
 
 
-def explain(send: Send, attempts: Iterable[Attempt], evidence: Iterable[Evidence]) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Everything that is recorded about a message. ``approvals`` and ``calls``: those of its conversation."""
+
+    send: Send
+    evidence: tuple[Evidence, ...] = ()
+    approvals: tuple[Approval, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+
+
+def explain(case: Case) -> tuple[str, ...]:
     """Lines of plain text in time order, with every identity. Free of glyphs and colours."""
-    data = explain_data(send, attempts, evidence)
+    data, send = explain_data(case), case.send
     lines = [
         f"Message {send.client_message_id}",
+        f"  text: {_excerpt(send)}",
+        f"  known: {data['card']['word']}. {data['card']['explanation']}",
+        *(f"    {_offer(choice)}" for choice in data["card"]["choices"]),
         f"  state: {send.delivery}; turn: {send.outcome.replace('_', ' ')}",
         f"  otid: {send.otid}",
         f"  conversation: {send.place.conversation_id} of agent {send.place.agent_id}",
         f"  server: {send.place.server_key}",
-        f"  text: {_excerpt(send)}",
     ]
     if send.anchor is not None:
         lines.append(f"  prepared after the history row: {send.anchor.row_id or '(none, it was empty)'}")
@@ -79,22 +123,26 @@ def explain(send: Send, attempts: Iterable[Attempt], evidence: Iterable[Evidence
         )
     lines.append("")
     lines.append("What is recorded, in order:")
-    for item in data["evidence"]:
-        lines.append(f"  {item['seq']:>5}  {item['when']}  {item['words']}")
-        details = [f"{name.removesuffix('_id')} {item[name]}" for name in _IDENTITIES if item[name]]
-        if item["event_seq"] is not None:
+    for item in data["events"]:
+        number = item["seq"] or ""
+        lines.append(f"  {number:>5}  {item['when']}  {item['words']}")
+        details = [f"{name.removesuffix('_id')} {item[name]}" for name in _IDENTITIES if item.get(name)]
+        if item.get("event_seq") is not None:
             details.append(f"event {item['event_seq']}")
         if item["payload"]:
             details.append(_json(item["payload"]))
         lines.extend(f"         {detail}" for detail in details)
-        if item["rests_here"]:
+        if item.get("rests_here"):
             lines.append(f"         this is what the state {send.delivery} rests on")
     return tuple(lines)
 
 
-def explain_data(send: Send, attempts: Iterable[Attempt], evidence: Iterable[Evidence]) -> dict[str, Any]:
-    """The same as plain JSON data."""
-    rests_on = send.rests_on.seq if send.rests_on is not None else 0
+def explain_data(case: Case) -> dict[str, Any]:
+    """The same as plain JSON data. ``events`` has evidence, decisions and calls of tools in time order;
+    ``evidence`` is the log alone."""
+    send = case.send
+    view = card(send, last_told(send))
+    log = [_evidence(send, item) for item in sorted(case.evidence, key=lambda e: e.seq)]
     return {
         "client_message_id": send.client_message_id,
         "otid": send.otid,
@@ -106,6 +154,13 @@ def explain_data(send: Send, attempts: Iterable[Attempt], evidence: Iterable[Evi
         "delivery": send.delivery,
         "outcome": send.outcome,
         "sentence": send.sentence,
+        "card": {
+            "word": view.word,
+            "explanation": view.explanation,
+            "choices": [
+                {"action": each.action, "label": each.label, "risk": each.risk} for each in view.choices
+            ],
+        },
         "anchor": None if send.anchor is None else send.anchor.row_id,
         "supersedes": send.supersedes,
         "superseded_by": send.superseded_by,
@@ -125,27 +180,139 @@ def explain_data(send: Send, attempts: Iterable[Attempt], evidence: Iterable[Evi
                 "began": _stamp(attempt.began),
                 "written": None if attempt.written is None else _stamp(attempt.written),
             }
-            for attempt in attempts
+            for attempt in send.attempts
         ],
-        "evidence": [
-            {
-                "seq": item.seq,
-                "kind": item.kind,
-                "words": WORDS[item.kind],
-                "when": _when(item.stamp),
-                "at": None if item.stamp is None else _stamp(item.stamp),
-                "connection_id": item.connection_id,
-                "server_life": item.server_life,
-                "request_id": item.request_id,
-                "run_id": item.run_id,
-                "event_seq": item.event_seq,
-                "idempotency_key": item.idempotency_key,
-                "payload": dict(item.payload),
-                "rests_here": bool(rests_on) and item.seq == rests_on,
-            }
-            for item in sorted(evidence, key=lambda e: e.seq)
-        ],
+        "evidence": log,
+        "events": _in_time(log, [*_decisions(case), *_calls(case)]),
     }
+
+
+def _evidence(send: Send, item: Evidence) -> dict[str, Any]:
+    return {
+        "seq": item.seq,
+        "kind": item.kind,
+        "words": WORDS[item.kind],
+        "when": _when(item.stamp),
+        "at": None if item.stamp is None else _stamp(item.stamp),
+        "connection_id": item.connection_id,
+        "server_life": item.server_life,
+        "request_id": item.request_id,
+        "run_id": item.run_id,
+        "event_seq": item.event_seq,
+        "idempotency_key": item.idempotency_key,
+        "payload": dict(item.payload),
+        "rests_here": send.rests_on is not None and item.seq == send.rests_on.seq,
+    }
+
+
+# --- tools -----------------------------------------------------------------------------------------
+
+
+def _decisions(case: Case) -> Iterator[dict[str, Any]]:
+    """Decisions about requests that its turn was seen to ask, or that fall into the time of its turn."""
+    asked = {item.request_id for item in case.evidence if item.kind == "approval_asked" and item.request_id}
+    for approval in case.approvals:
+        if approval.request_id not in asked and not _in_turn(case, approval.decided):
+            continue
+        verb = {"allow": "allowed", "deny": "denied"}[approval.decision]
+        payload: dict[str, Any] = {
+            "approval": approval.request_id,
+            "number": approval.number,
+            "tool": approval.tool_name,
+            "tool_call_id": approval.tool_call_id,
+            "window": approval.window_id,
+        }
+        if approval.message:
+            payload["reason"] = approval.message
+        if approval.suggestion_ids:
+            payload["always"] = list(approval.suggestion_ids)
+        who = "The config" if approval.window_id == "the config" else "You"
+        yield _event("decision", approval.decided, f"{who} {verb} {approval.tool_name}.", payload)
+        if approval.state != "decided":
+            after: dict[str, Any] = {"approval": approval.request_id, "number": approval.number}
+            if approval.words:
+                after["words"] = approval.words
+            words = f"The decision about {approval.tool_name}: {APPROVALS[approval.state]}"
+            yield _event(
+                "decision",
+                approval.updated,
+                words,
+                after,
+                connection_id=approval.connection_id,
+                request_id=approval.input_request_id,
+            )
+
+
+def _calls(case: Case) -> Iterator[dict[str, Any]]:
+    """Calls of the person's own tools in the time of its turn."""
+    for call in case.calls:
+        if not _in_turn(case, call.asked):
+            continue
+        about: dict[str, Any] = {"tool": call.tool_name, "tool_call_id": call.tool_call_id}
+        yield _event(
+            "tool_call",
+            call.asked,
+            f"The server called your tool {call.tool_name}.",
+            {**about, "input": dict(call.input), "window": call.window_id},
+            connection_id=call.connection_id,
+            request_id=call.request_id,
+        )
+        if call.state != "asked":
+            ended: dict[str, Any] = dict(about)
+            if call.allowed_by:
+                ended["allowed_by"] = call.allowed_by
+            if call.is_error:
+                ended["is_error"] = True
+            if call.words:
+                ended["words"] = call.words
+            yield _event(
+                "tool_call",
+                call.updated,
+                f"Your tool {call.tool_name}: {CALLS[call.state]}",
+                ended,
+                request_id=call.request_id,
+            )
+
+
+def _in_turn(case: Case, stamp: Stamp) -> bool:
+    """Between the first write of the message and the end of its turn. A conversation has one turn at a time,
+    but a message can wait in the queue of another one: with a start that was seen, its turn begins there."""
+    seen = [e for e in case.evidence if e.kind in ("run_seen", "echo", "dequeued") and e.stamp is not None]
+    starts = seen or [e for e in case.evidence if e.kind == "attempt" and e.stamp is not None]
+    ends = [e for e in case.evidence if e.kind in _ENDS and e.stamp is not None]
+    if not starts or starts[0].stamp is None or _later(starts[0].stamp, stamp):
+        return False
+    return not ends or ends[-1].stamp is None or not _later(stamp, ends[-1].stamp)
+
+
+def _later(stamp: Stamp, than: Stamp) -> bool:
+    if stamp.boot == than.boot:
+        return stamp.mono > than.mono
+    return stamp.wall > than.wall
+
+
+def _event(kind: str, stamp: Stamp, words: str, payload: dict[str, Any], **more: str) -> dict[str, Any]:
+    found = {"seq": 0, "kind": kind, "words": words, "when": _when(stamp), "at": _stamp(stamp)}
+    return {**found, **more, "payload": payload}
+
+
+def _in_time(log: list[dict[str, Any]], others: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The log in its own order, which no clock can change, with the others put where their time is."""
+    merged = list(log)
+    for item in sorted(others, key=lambda each: each["at"]["wall"]):
+        place = next(
+            (n for n, each in enumerate(merged) if each["at"] and each["at"]["wall"] > item["at"]["wall"]),
+            len(merged),
+        )
+        merged.insert(place, item)
+    return merged
+
+
+# --- small things ----------------------------------------------------------------------------------
+
+
+def _offer(choice: Mapping[str, str]) -> str:
+    return f"offered: {choice['label']}" + (f". {choice['risk']}" if choice["risk"] else "")
 
 
 def _stamp(stamp: Stamp) -> dict[str, Any]:

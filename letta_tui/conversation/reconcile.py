@@ -7,7 +7,7 @@ oldest anchor up to the head. Positive evidence counts always; absence only from
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from letta_tui.conversation.reconcile_absence import (
     waits_for,
 )
 from letta_tui.conversation.reconcile_offers import offers, standing
+from letta_tui.conversation.reconcile_reply import Reply, reply_of
 from letta_tui.conversation.reconcile_turn import Turn, turn
 from letta_tui.conversation.reconcile_values import (
     EndNote,
@@ -58,6 +59,13 @@ __all__ = [
 ]
 
 _DEFAULT: Final = Policy()
+
+
+_REPLIES: Final[Mapping[Reply, SentenceKey]] = {
+    "own": "delivered",
+    "none": "delivered_no_reply",
+    "shared": "delivered_next",
+}
 
 
 def reconcile(
@@ -157,35 +165,26 @@ def _delivered(send: Send, reading: Reading, rows: tuple[HistoryRow, ...]) -> Ve
     if len(rows) > 1 and "history_twice" not in send.last:
         evidence.append(_evidence("history_twice", reading, row_ids=ids))
     ended = turn(send, reading, delivered=True)
-    sentence = _delivered_sentence(send, ended, reading.history, twice=len(rows) > 1)
+    sentence = _delivered_sentence(send, ended, reading, twice=len(rows) > 1)
     return _verdict(send, delivery="delivered", sentence=sentence, evidence=tuple(evidence), ended=ended)
 
 
 def _delivered_sentence(
-    send: Send, ended: Turn, history: HistoryRead | None, *, twice: bool = False
+    send: Send, ended: Turn, reading: Reading | None, *, twice: bool = False
 ) -> SentenceKey:
-    if send.delivery == "superseded":
-        return "superseded" if history is None else "delivered"
-    if send.delivery == "discarded":
-        return "discarded" if history is None else "delivered"
-    if send.delivery == "redacted":
-        return "redacted" if history is None else "delivered"
+    """``reading`` is ``None`` when its row is not in the reading."""
+    if reading is None and send.delivery in ("superseded", "discarded", "redacted"):
+        return standing(send)
     if twice or "history_twice" in send.last:
         return "delivered_twice"
-    if ended.over and history is not None and not _answered(send, history):
-        return "delivered_no_reply"
-    return "delivered"
-
-
-def _answered(send: Send, history: HistoryRead) -> bool:
-    """Whether the agent said or did something after the message, before another person's row."""
-    found = False
-    for row in history.rows:
-        if row.otid and row.otid == send.otid:
-            found = True
-        elif found and row.kind in ("assistant", "tool"):
-            return True
-    return not found
+    if ended.over and "server_reran" in send.last:
+        return "delivered_again"
+    if not ended.over:
+        return "delivered"
+    if reading is None or reading.history is None:
+        return standing(send)
+    seen = replace(send, outcome=ended.outcome, terminal=ended.terminal or send.terminal)
+    return _REPLIES[reply_of(seen, reading.history, reading.ends)]
 
 
 def _absent(send: Send, reading: Reading, policy: Policy) -> Verdict:

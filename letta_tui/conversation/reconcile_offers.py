@@ -56,14 +56,15 @@ def offers(delivery: Delivery, sentence: SentenceKey, send: Send) -> tuple[Offer
 
 
 def _offers(delivery: Delivery, sentence: SentenceKey, send: Send) -> tuple[Offer, ...]:
-    discard = Offer("discard", "text_gone")
+    maybe: RiskKey = "text_gone_may_run" if delivery in ("unknown", "vanished") else "text_gone"
+    discard = Offer("discard", maybe)
     copy, check = Offer("copy"), Offer("check")
     if delivery == "prepared":
         # A rescued row may be older than what really happened.
         risk: RiskKey = "may_run_twice" if send.salvaged else ""
         return Offer("send", risk), Offer("edit", risk), copy, discard
     if delivery == "unconfirmed" and sentence == "lost_safe":
-        return Offer("resend", "safe_same_id"), Offer("edit", "may_run_twice"), copy, check, discard
+        return Offer("resend", "safe_same_id"), Offer("edit", "both_if_late"), copy, check, discard
     if delivery in ("rejected", "cancelled", "failed"):
         return Offer("send_new"), Offer("edit"), copy, discard
     if delivery == "vanished":

@@ -20,7 +20,9 @@ SentenceKey = Literal[
     "started",
     "delivered",
     "delivered_no_reply",  # its turn ended without an answer, or failed
-    "delivered_twice",  # the server restarted and ran this twice
+    "delivered_next",  # the next message follows it directly: the answer may be to both
+    "delivered_twice",  # the server restarted and ran this twice: history has both
+    "delivered_again",  # the server restarted and ran this again: history has one of them
     "lost_safe",  # not there, and sending it again cannot run it twice
     "rejected",
     "cancelled",
@@ -41,8 +43,10 @@ RiskKey = Literal[
     "",  # none
     "safe_same_id",  # none: the server knows the id if it got the message
     "may_run_twice",  # it may have been run, or may still be
+    "both_if_late",  # it did not arrive; should it arrive late all the same, both run
     "server_may_rerun",  # the server had it; after a restart it may run it by itself
     "text_gone",  # the text is dropped here
+    "text_gone_may_run",  # the same, and the server may have it all the same
 ]
 
 
@@ -99,7 +103,7 @@ class LoopRead:
 class HistoryRow:
     row_id: str
     otid: str = ""
-    kind: str = ""  # user, assistant, reasoning, tool, summary …
+    kind: str = ""  # user, notification (a program wrote it), reminder (of the server), assistant, tool …
 
 
 @dataclass(frozen=True, slots=True)

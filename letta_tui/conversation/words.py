@@ -16,9 +16,8 @@ from letta_tui.seam.state import Action, Choice, Delivery, RecoveryView, SendVie
 class SendFacts:
     """Plain values of a ledger send.
 
-    ``offers``: what may be done now, as the verdict says; ``risky``: those of them that can make it run
-    twice; ``risks``: the verdict's risk key for each, which says it more exactly. ``sentence``: the
-    verdict's sentence key. ``reason``: the server's own words for a refusal or failure.
+    ``offers``: what may be done now, as the verdict says, each with the key of what it risks. ``sentence``:
+    the verdict's sentence key. ``reason``: the server's own words for a refusal or failure.
     """
 
     client_message_id: str
@@ -26,9 +25,7 @@ class SendFacts:
     delivery: Delivery
     outcome: TurnOutcome = "none"
     when: float = 0.0
-    offers: tuple[Action, ...] = ()
-    risky: tuple[Action, ...] = ()
-    risks: tuple[tuple[Action, str], ...] = ()
+    offers: tuple[tuple[Action, str], ...] = ()
     reason: str = ""
     sentence: str = ""
     twice: bool = False  # history has it twice
@@ -55,53 +52,60 @@ WORDS: Mapping[Delivery, str] = {
 }
 
 _BY_DELIVERY: Mapping[Delivery, str] = {
-    "prepared": "Saved here. Nothing of it was sent yet.",
-    "unconfirmed": "Sent, but the server has not answered yet.",
+    "prepared": "It is saved on this computer. Nothing of it was sent yet.",
+    "unconfirmed": "It was sent, but the server has not answered yet.",
     "accepted": "The server took it. It is not in the conversation's history yet.",
     "queued": "It waits in the server's queue until the current turn is over.",
     "started": "The agent is working on it. It is not in the conversation's history yet.",
     "delivered": "It is in the conversation's history.",
-    "rejected": "The server refused it, so it will not run.",
+    "rejected": "The server refused it, so it did not run and will not.",
     "cancelled": "It was taken out of the queue before it ran.",
     "failed": "The server took it but could not start it. It is not in the history and will not run.",
     "vanished": (
-        "The server took it, but it is nowhere now: not running, not queued, not in the history."
-        " Nothing answers it."
+        "The server had it, but has it no more: it is not running, not queued and not in the history."
+        " Nothing will answer it."
     ),
-    "unknown": "It cannot be found out whether it arrived. It is not in the part of the history we can read.",
-    "superseded": "You sent it again as a new message.",
+    "unknown": "It may or may not have arrived: it is not in the part of the history that can be read.",
+    "superseded": "You replaced it by a new message.",
     "discarded": "You discarded it.",
     "redacted": "You erased its text here.",
 }
 
 _BY_SENTENCE: Mapping[str, str] = {
-    "not_sent": "Saved here before the program ended. Nothing of it was sent.",
-    "held": "Saved here. It waits for an earlier message.",
+    "not_sent": "It is saved on this computer. The program ended before anything of it was sent.",
+    "held": "It is saved on this computer and waits for an earlier message.",
     "checking": "Checking with the server what became of it.",
     "busy": "The agent is busy. It will be checked again when the turn is over.",
     "offline": "It will be checked as soon as the server can be reached.",
     "delivered_no_reply": "It is in the conversation's history, but its turn ended without an answer.",
+    "delivered_next": (
+        "It is in the conversation's history, right before another message."
+        " Whether the answer after that is to both cannot be seen."
+    ),
     "delivered_twice": "The server restarted and ran this twice. Both runs are in the history.",
-    "lost_safe": "It did not arrive: it is not running, not queued and not in the history.",
+    "delivered_again": "The server restarted and ran this again. The history has one of the two runs.",
+    "lost_safe": (
+        "The server does not have it: it is not running, not queued and not in the history."
+        " Sent again it cannot run twice, because the server would know its number."
+    ),
     "unknown_old": (
-        "It is not in the history, but it was sent so long ago that the server may no longer"
-        " recognise it. Sending it again could run it a second time."
+        "It may or may not have arrived. It is not in the history, but it was sent so long ago that the"
+        " server would no longer know its number."
     ),
     "unknown_clock": (
-        "It is not in the history, but this computer restarted or its clock changed since, so its age is"
-        " not certain. Sending it again could run it a second time."
+        "It may or may not have arrived. It is not in the history, but this computer restarted or its clock"
+        " was set since, so it is not certain how old it is."
     ),
     "unknown_history": (
-        "The server's history no longer has the place at which it was sent,"
-        " so it cannot be seen whether it arrived."
+        "It may or may not have arrived. The server's history no longer reaches back to where it was sent."
     ),
     "unknown_server": (
-        "It is not in the history, but it is not known how this server treats a repeated message."
-        " Sending it again could run it a second time."
+        "It may or may not have arrived. It is not in the history, but this program has not been tested with"
+        " this server, so that proves nothing."
     ),
     "unknown_burnt": (
-        "The server once took it and then dropped it. It will not run under its old number;"
-        " it can be sent as a new message."
+        "The server took it and did not keep it: it is not running, not queued and not in the history."
+        " Only as a new message can it still run."
     ),
     "unknown_salvaged": (
         "It was rescued from a damaged file, so what became of it is not certain. It is never sent by itself."
@@ -131,7 +135,7 @@ _CHOICES: Mapping[Action, tuple[str, str]] = {
     "fork": ("f", "Go on in a copy of the conversation"),
     "new": ("n", "Start a new conversation"),
     "open_other": ("o", "Open another conversation"),
-    "keep": ("l", "Leave it running"),
+    "keep": ("l", "Leave it as it is"),
     "stop": ("s", "Stop it"),
     "cancel": ("x", "Take it out of the queue"),
     "reconnect": ("r", "Connect again"),
@@ -139,28 +143,25 @@ _CHOICES: Mapping[Action, tuple[str, str]] = {
 
 _RISKS: Mapping[str, str] = {
     "": "",
-    "safe_same_id": "No risk: the server recognises it and will not run it twice.",
-    "may_run_twice": "It may run twice: nobody can tell whether the first one ran.",
-    "server_may_rerun": "It may run twice: the server had it and could still run it after a restart.",
+    "safe_same_id": "",
+    "may_run_twice": "If the first one arrived after all, both run.",
+    "both_if_late": "It goes as a new message: should the first one turn up late, both run.",
+    "server_may_rerun": "If the server restarts and finds the first one, both run.",
     "text_gone": "The text is gone from here.",
+    "text_gone_may_run": "The text is gone from here. If the server has it, it may still run.",
 }
 
 _ACTION_RISKS: Mapping[Action, str] = {
     "discard": "The text is gone from here. If the server has it, it may still run.",
     "restart": "Anything that is running there is stopped.",
-    "fork": "The old conversation stays as it is.",
 }
 
 
-def choice(action: Action, *, risky: bool = False, risk: str | None = None) -> Choice:
-    """A choice with its key and label. ``risk`` is a verdict's risk key; ``risky``: it may run twice."""
+def choice(action: Action, risk: str | None = None) -> Choice:
+    """A choice with its key and label. ``risk`` is a verdict's risk key; ``None``: what the action always
+    risks."""
     key, label = _CHOICES[action]
-    if risk is not None and risk in _RISKS:
-        words = _RISKS[risk]
-    elif risky:
-        words = _RISKS["may_run_twice"]
-    else:
-        words = _ACTION_RISKS.get(action, "")
+    words = _ACTION_RISKS.get(action, "") if risk is None else _RISKS[risk]
     return Choice(action, key, label, words)
 
 
@@ -168,12 +169,10 @@ def choices(facts: SendFacts) -> tuple[Choice, ...]:
     """What is offered now, each with a key of its own; nothing while it is being checked."""
     if facts.checking:
         return ()
-    risks = dict(facts.risks)
     made: list[Choice] = []
     taken: set[str] = set()
-    for action in dict.fromkeys(facts.offers):
-        risk = risks.get(action)
-        one = choice(action, risky=action in facts.risky, risk=risk)
+    for action, risk in dict(facts.offers).items():
+        one = choice(action, risk)
         key = one.key
         if key in taken:
             key = next((c for c in one.label.lower() if c.isalpha() and c not in taken), "")
@@ -189,7 +188,7 @@ def explanation(facts: SendFacts) -> str:
         return _BY_SENTENCE["checking"]
     words = _BY_SENTENCE.get(facts.sentence, "")
     if facts.twice:
-        return _BY_SENTENCE["delivered_twice"]
+        return words if words and facts.sentence == "delivered_again" else _BY_SENTENCE["delivered_twice"]
     if facts.no_reply and facts.delivery == "delivered":
         words = words or _BY_SENTENCE["delivered_no_reply"]
     if facts.held and facts.delivery == "prepared" and not words:
@@ -211,7 +210,7 @@ def word(facts: SendFacts) -> str:
     """The short word beside the sign."""
     if facts.checking:
         return "checking"
-    if facts.twice:
+    if facts.twice or facts.sentence == "delivered_again":
         return "ran twice"
     if facts.delivery == "prepared" and facts.held:
         return "waiting"

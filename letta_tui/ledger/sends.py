@@ -305,10 +305,13 @@ class Sends(Moves):
         return self._select("1", place, limit)
 
     def open_sends(self, place: Place | None = None) -> tuple[Send, ...]:
-        """Every send that is not at rest, or was delivered and whose turn has not ended, in the order
-        prepared: the input of ``conversation.reconcile``."""
+        """Every send that is not at rest, was delivered and whose turn has not ended, or was run again by the
+        server without a verdict that says so, in the order prepared: the input of
+        ``conversation.reconcile``."""
         return self._select(
-            f"(delivery NOT IN ({_REST}) OR (delivery = 'delivered' AND outcome NOT IN ({_ENDED})))",
+            f"""(delivery NOT IN ({_REST}) OR (delivery = 'delivered' AND (outcome NOT IN ({_ENDED})
+            OR (sentence NOT IN ('delivered_twice', 'delivered_again') AND EXISTS (SELECT 1 FROM evidence
+            WHERE evidence.client_message_id = sends.client_message_id AND kind = 'server_reran')))))""",
             place,
             None,
         )

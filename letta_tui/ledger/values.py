@@ -224,9 +224,9 @@ CallState = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of one of the person's own tools. ``result`` is the text the model was, or would have been, told.
-    ``allowed_by``: "you", "the config", "" (not allowed). ``words``: why it was not run, or what is not
-    known."""
+    """A call of one of the person's own tools. ``result`` is the text the model was, or would have been,
+    told. ``allowed_by``: "you", "the config", "" (not allowed). ``words``: why it was not run, or what is
+    not known."""
 
     place: Place
     request_id: str

@@ -79,8 +79,10 @@ class Events:
             self._settled(link, room, frame, settled)
         if frame.control_request is not None:
             reached("approval.seen")
+            asked = frame.control_request
             for key in room.turn.client_message_ids:
-                self.observe(link, frame, key, "approval_asked")
+                about = {"tool": asked.tool_name, "tool_call_id": asked.tool_call_id}
+                self.observe(link, frame, key, "approval_asked", request_id=asked.request_id, payload=about)
             if not self.needs_nobody(frame.control_request):
                 self._desk.put(
                     Attention("approval", f"{frame.control_request.tool_name} waits for your decision")
@@ -207,7 +209,8 @@ class Events:
 
     def _settled(self, link: Link, room: Room, frame: Frame, settled: Settled) -> None:
         for key in room.turn.client_message_ids:
-            self.observe(link, frame, key, "approval_settled")
+            about = {"tool_call_id": settled.tool_call_id}
+            self.observe(link, frame, key, "approval_settled", request_id=settled.request_id, payload=about)
         if settled.ours:
             return
         decided = self._desk.ledger.approval(room.place, settled.request_id)
@@ -242,6 +245,7 @@ class Events:
             for key, send in room.sends.items()
             if send.delivery == "started" and send.outcome in ("running", "awaiting_approval")
         )
+        terminal["inputs"] = list(keys)
         if kind is not None:
             run_id = end.run_ids[-1] if end.run_ids else ""
             for key in keys:

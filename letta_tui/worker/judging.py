@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from letta_tui.conversation.card import RAN_AGAIN, ran_again
 from letta_tui.conversation.reconcile import Reading, Verdict, reconcile
 from letta_tui.ledger.errors import LedgerError
 from letta_tui.ledger.transitions import IN_FLIGHT
@@ -51,7 +52,7 @@ class Judge:
             send = room.sends.pop(key)
             room.verdicts.pop(key, None)
             room.released.discard(key)
-            if "history_twice" in send.last:
+            if ran_again(send):
                 room.sends[key] = send
 
     async def settle(self, link: Link, room: Room, *, quiet: bool = False) -> None:
@@ -151,7 +152,7 @@ class Judge:
         except LedgerError as error:
             log.warning("verdict on %s not stored: %s", key, error.words)
             return
-        if "history_twice" in send.last and "history_twice" not in basis.last:
+        if send.sentence in RAN_AGAIN and basis.sentence not in RAN_AGAIN:
             room.twice += 1
         if send.outcome == "ended_unseen" and basis.outcome != "ended_unseen":
             room.unseen += 1

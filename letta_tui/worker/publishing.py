@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+from letta_tui.conversation.card import card, ran_again, remark
 from letta_tui.conversation.places import SendState
 from letta_tui.conversation.reconcile import Held, held
-from letta_tui.conversation.words import SendFacts, busy_note, recovery_view, send_view
+from letta_tui.conversation.words import busy_note, recovery_view
 from letta_tui.ledger.errors import LedgerError
 from letta_tui.ledger.transitions import AT_REST, IN_FLIGHT
 from letta_tui.ledger.values import Send
@@ -125,42 +126,18 @@ class Publisher:
     def view_of(self, room: Room, send: Send, waiting: dict[str, Held]) -> SendView:
         key = send.client_message_id
         verdict = room.verdict(send)
-        sentence = "" if send.delivery in IN_FLIGHT else send.sentence
-        checking = key in room.checking or (send.delivery in IN_FLIGHT and verdict is None and not room.ready)
-        released = send.delivery == "prepared" and key in room.released
-        offers = () if checking or released or verdict is None else verdict.offers
-        refusal = next(
-            (
-                str(send.last[kind].payload.get("words", ""))
-                for kind in ("loop_error", "refused", "write_failed")
-                if kind in send.last
-            ),
-            "",
-        )
-        return send_view(
-            SendFacts(
-                client_message_id=key,
-                text=send.text,
-                delivery="unconfirmed" if self._goes_now(room, send, waiting) else send.delivery,
-                outcome=send.outcome,
-                when=send.created.wall,
-                offers=tuple(offer.action for offer in offers),
-                risky=tuple(
-                    offer.action for offer in offers if offer.risk in ("may_run_twice", "server_may_rerun")
-                ),
-                risks=tuple((offer.action, offer.risk) for offer in offers),
-                reason=refusal,
-                sentence=verdict.sentence if verdict is not None else sentence,
-                no_reply=verdict is not None and verdict.sentence == "delivered_no_reply",
-                twice="history_twice" in send.last,
-                held=released,
-                checking=checking,
-            )
+        return card(
+            send,
+            verdict,
+            checking=key in room.checking
+            or (send.delivery in IN_FLIGHT and verdict is None and not room.ready),
+            released=send.delivery == "prepared" and key in room.released,
+            going=self._goes_now(room, send, waiting),
         )
 
     @staticmethod
     def _open(send: Send) -> bool:
-        return send.delivery not in AT_REST or "history_twice" in send.last
+        return send.delivery not in AT_REST or ran_again(send)
 
     def _states(self, room: Room, waiting: dict[str, Held]) -> dict[str, SendState]:
         states: dict[str, SendState] = {}
@@ -221,17 +198,8 @@ def state_of(send: Send) -> SendState:
         outcome=send.outcome,
         when=send.created.wall,
         otid=send.otid,
-        note=_remark(send),
+        note=remark(send),
     )
-
-
-def _remark(send: Send) -> str:
-    """What the sign of a delivered message does not say."""
-    if send.delivery != "delivered":
-        return ""
-    if "history_twice" in send.last:
-        return "the server restarted and ran this twice"
-    return "its turn ended without an answer" if send.sentence == "delivered_no_reply" else ""
 
 
 def _why_prepared(room: Room) -> str:

@@ -43,26 +43,26 @@ def test_absence_is_never_claimed_without_a_reading(delivery: Delivery) -> None:
 
 
 def test_nothing_is_offered_while_checking() -> None:
-    view = send_view(facts("unknown", offers=("resend", "discard"), checking=True))
+    view = send_view(facts("unknown", offers=(("resend", ""), ("discard", "text_gone")), checking=True))
     assert view.choices == ()
     assert view.word == "checking"
 
 
 def test_each_choice_has_a_key_of_its_own() -> None:
-    view = send_view(facts("prepared", offers=get_args(Action)))
+    view = send_view(facts("prepared", offers=tuple((action, "") for action in get_args(Action))))
     keys = [c.key for c in view.choices]
     assert len(keys) == len(set(keys)) == len(get_args(Action))
     assert all(len(k) == 1 and k.isalpha() and k.islower() for k in keys)
 
 
 def test_risks_are_told() -> None:
-    view = send_view(facts("unknown", offers=("check", "send_new"), risky=("send_new",)))
+    view = send_view(facts("unknown", offers=(("check", ""), ("send_new", "may_run_twice"))))
     assert [c.risk != "" for c in view.choices] == [False, True]
-    assert "twice" in view.choices[1].risk
+    assert "both run" in view.choices[1].risk
     for risk in get_args(RiskKey):
-        assert risk in words._RISKS
-    safe = send_view(facts("unconfirmed", offers=("resend",), risks=(("resend", "safe_same_id"),)))
-    assert "No risk" in safe.choices[0].risk
+        assert bool(words._RISKS[risk]) == (risk not in ("", "safe_same_id")), (
+            "a risk is told where there is one"
+        )
     for action in get_args(Action):
         assert choice(action).label
 
@@ -86,7 +86,7 @@ def test_outcome_and_delivery_are_told_apart() -> None:
 
 def test_the_recovery_card() -> None:
     quiet = send_view(facts("delivered"))
-    asks = send_view(facts("unknown", offers=("check",)))
+    asks = send_view(facts("unknown", offers=(("check", ""),)))
     assert recovery_view([], checking=False, relaunched=True) is None
     assert recovery_view([quiet], checking=False, relaunched=True) is None
     card = recovery_view([asks], checking=True, relaunched=True)
