@@ -200,7 +200,7 @@ async def release_what_was_never_sent(seat: Seat) -> list[str]:
     """The person takes up what is offered without a risk; what is left is discarded. What they chose."""
     chosen = []
     for send in seat.sends:
-        safe = [c for c in send.choices if c.action in ("send", "resend") and not c.risk.startswith("It may")]
+        safe = [c for c in send.choices if c.action in ("send", "resend") and not c.risk]
         action = safe[0].action if safe else "discard"
         if action in [c.action for c in send.choices]:
             chosen.append(f"{send.delivery}: {action}")

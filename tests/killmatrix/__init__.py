@@ -1,0 +1,1 @@
+"""The kill matrix: SIGKILL of window, keeper and server at every named step. See ``__main__``."""
