@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -222,3 +223,18 @@ async def test_what_was_growing_when_the_window_went_is_taken_from_history(
     again = await painted(start())
     await again.until(lambda: [r.text for r in again.rows] == texts(server), what="settled")
     assert [row.marks for row in again.rows if row.kind == "assistant"] == [(), ()]
+
+
+async def test_what_is_shown_without_a_connection_is_no_newer_than_that(
+    server: FakeServer, start: Start
+) -> None:
+    await visited(server, start, 1)
+    seat = await start().ready()
+    server.refuse_connections = 10_000
+    server.cut()
+    await seat.until(lambda: seat.connection and seat.connection.phase == "lost", what="lost")
+    lost = time.time()
+    await seat.quit()
+    again = await painted(start())
+    (as_of,) = {u.as_of for u in again.seen if isinstance(u, TranscriptChanged) and u.as_of}
+    assert as_of < lost
