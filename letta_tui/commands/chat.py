@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from letta_tui.worker.worker import Worker
 
 _LEAVE_SECONDS = 5.0
+COLLECT = (2_000, 10, 50)
+"""Garbage is looked for less often than Python does it: each time nothing is drawn meanwhile."""
+SWITCH = 0.001
+"""Seconds after which a thread gives way to another; five times that, Python's own, is a third of a picture,
+and a key passes through three threads: the one that reads, the one that draws, the one that writes."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -154,7 +159,9 @@ def _drawn(worker: Worker) -> None:
     draws would wait. What is typed meanwhile waits in the worker's inbox.
     """
     gc.freeze()  # modules and widgets stay; looking through them again and again would make keys wait
+    gc.set_threshold(*COLLECT)
     gc.enable()
+    sys.setswitchinterval(SWITCH)
     worker.start()
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from time import monotonic
+from contextlib import suppress
 
 from textual import events
 from textual.app import App
-from textual.message import Message
 from textual.screen import Screen
+from textual.timer import Timer
 
 from letta_tui.seam.channel import WorkerPort
 from letta_tui.seam.intents import FocusChanged, Quit
@@ -17,6 +17,7 @@ from letta_tui.ui.chat.screen import ChatScreen
 from letta_tui.ui.field import Field
 from letta_tui.ui.keys import bindings
 from letta_tui.ui.options import AppOptions
+from letta_tui.ui.prompt import Keys
 from letta_tui.ui.safe import one_line
 from letta_tui.ui.themes import DARK, LIGHT
 
@@ -40,9 +41,6 @@ class LettaTuiApp(App[int]):
     * { scrollbar-size-vertical: 1; scrollbar-color: $border; scrollbar-background: $background; }
     """
 
-    class PortReady(Message):
-        """Updates are waiting."""
-
     def __init__(self, port: WorkerPort, options: AppOptions | None = None) -> None:
         from letta_tui.ui.terminal import driver_class
 
@@ -50,11 +48,11 @@ class LettaTuiApp(App[int]):
         self.port = port
         self.options = options or AppOptions()
         self.notifications = self.options.notifications
+        self.keys = Keys()
         self.key_time = 0.0
         """When the key that is being handled was read from the terminal (monotonic seconds)."""
         self.window_focused = True
-        self._last_drain = 0.0
-        self._drain_planned = False
+        self._frames: Timer | None = None
         self._saying_goodbye = False
         self.next_profile = ""
         """The profile to go on with after this run has ended, when the person chose one."""
@@ -64,6 +62,7 @@ class LettaTuiApp(App[int]):
         self.register_theme(LIGHT)
         self.theme = DARK.name if self.options.theme == "dark" else LIGHT.name
         self.chat = ChatScreen(self.port, self.options)
+        self.chat.keys = self.keys
 
     def get_default_screen(self) -> Screen[object]:
         return self.chat
@@ -75,34 +74,28 @@ class LettaTuiApp(App[int]):
         self.call_after_refresh(self._shown)
 
     def _shown(self) -> None:
+        self._frames = self.set_interval(FRAME, self._drain, pause=True)
         self.options.on_shown()
         self.port.on_update(self._wake)
 
     # -- updates
 
     def _wake(self) -> None:
-        """Called from the worker's thread."""
-        self.post_message(self.PortReady())
-
-    def on_letta_tui_app_port_ready(self) -> None:
-        if self._drain_planned:
-            return
-        self._drain_planned = True
-        wait = self._last_drain + FRAME - monotonic()
-        if wait <= 0:
-            self._drain()
-        else:
-            self.set_timer(wait, self._drain)
+        """Called from the worker's thread: updates are waiting."""
+        if self._loop is not None and self._frames is not None:
+            with suppress(RuntimeError):  # the loop has ended: there is nobody to tell
+                self._loop.call_soon_threadsafe(self._frames.resume)
 
     def _drain(self) -> None:
-        self._drain_planned = False
-        self._last_drain = monotonic()
+        if self._frames is not None:
+            self._frames.pause()
         updates = self.port.drain()
         if not updates:
             return
         with self.batch_update():
             for update in updates:
                 self._route(update)
+            self.chat.transcript.flush()
 
     def _route(self, update: Update) -> None:
         match update:
@@ -126,6 +119,7 @@ class LettaTuiApp(App[int]):
             self.key_time = event.time
             self.chat.key_seen(event)
             if not isinstance(self.focused, Draft | Field) and await self._run_bindings(event.key):
+                self.keys.shown()
                 return
         elif isinstance(event, events.Paste) and not event.is_forwarded:
             self.chat.paste_seen()

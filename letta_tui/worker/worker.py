@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import threading
 from collections.abc import Callable
@@ -94,6 +95,8 @@ class Worker:
 
     async def _main(self) -> Closed:
         from letta_tui.worker.engine import Engine  # here, on this thread: most of the program is behind it
+
+        gc.freeze()  # what was loaded stays: looking through it again makes a key wait
 
         inbox: asyncio.Queue[Intent] = asyncio.Queue()
         with self._lock:

@@ -100,7 +100,7 @@ async def reset(count: int) -> tuple[float, float]:
         await pilot.pause()
         begin = time.perf_counter()
         app.view.apply(TranscriptChanged((Splice(0, 0, rows),), reset=True))
-        app.view._flush()
+        app.view.flush()
         opened = time.perf_counter() - begin
         begin = time.process_time()
         for number in range(1000):

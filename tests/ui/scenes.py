@@ -131,7 +131,7 @@ async def settle(pilot: Pilot[int], port: FakePort) -> None:
         await pilot.pause(0.01)
         app = pilot.app
         assert isinstance(app, LettaTuiApp)
-        if not port.mailbox._items and not app._drain_planned:
+        if not port.mailbox._items:
             break
     await pilot.pause()
     await pilot.pause()

@@ -18,7 +18,7 @@ async def settle(pilot: Pilot[None], done: Callable[[], bool] = lambda: True) ->
     view = pilot.app.query_one(TranscriptView)
     for _ in range(400):
         await pilot.pause(0.01)
-        if not view._stale and view._timer is None and done():
+        if not view._stale and done():
             return
     raise AssertionError("the view did not settle")
 

@@ -62,6 +62,7 @@ class Composer(Vertical):
         self._leaving = False  # Ctrl+C was pressed on an empty field
         self._saved: str | None = ""  # what was handed over last; None: store the next in any case
         self._parting: str | None = None  # the text that stood here when another conversation was asked for
+        self._said = False  # there is a remark
         self._said_about = ""  # the text that the remark is about; it goes when that changes
         self._timer: Timer | None = None
         self._changes = 0
@@ -118,6 +119,9 @@ class Composer(Vertical):
 
     def say(self, words: str, level: str = "info") -> None:
         self._said_about = self.draft.text
+        if not words and not self._said:
+            return  # each key comes by here, and a changed note has the whole screen laid out
+        self._said = bool(words)
         note = self.query_one("#note", Static)
         note.update(Content(words))
         note.set_classes(f"-{level}" + (" -shown" if words else ""))
@@ -218,7 +222,7 @@ class Composer(Vertical):
         else:
             self.history.stop()
         self._leaving = False
-        if self.draft.text != self._said_about:
+        if self._said and self.draft.text != self._said_about:
             self.say("")
         self._choice = 0
         self._show_completion()

@@ -10,6 +10,7 @@ from textual.document._edit import Edit
 from textual.widgets import TextArea
 
 from letta_tui.ui.keys import bindings
+from letta_tui.ui.prompt import PromptScreen
 
 
 class DraftHost(Protocol):
@@ -144,6 +145,11 @@ class Draft(TextArea, inherit_bindings=False):
         )
 
     async def _on_key(self, event: events.Key) -> None:
+        await self._key(event)
+        if isinstance(self.screen, PromptScreen):
+            self.screen.echo(self)
+
+    async def _key(self, event: events.Key) -> None:
         event.prevent_default()  # Enter and Tab are bindings here, not text
         if event.is_printable and event.character is not None:
             event.stop()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, cast
 
 from textual import events
 from textual.containers import Container
-from textual.screen import Screen
 from textual.widget import Widget
 
 from letta_tui.ui.chat.approval import ApprovalDock
@@ -20,13 +19,14 @@ from letta_tui.ui.chat.queue import QueueStrip
 from letta_tui.ui.chat.recovery import ChoiceCard, QuestionCard, RecoveryCard
 from letta_tui.ui.field import Field
 from letta_tui.ui.keys import text_keys
+from letta_tui.ui.prompt import PromptScreen
 from letta_tui.ui.transcript import TranscriptView
 
 if TYPE_CHECKING:
     from letta_tui.ui.app import LettaTuiApp
 
 
-class FocusScreen(Screen[object]):
+class FocusScreen(PromptScreen[object]):
     """The parts that can have the focus, and moving it among them."""
 
     body: Container

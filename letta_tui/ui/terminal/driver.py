@@ -6,9 +6,12 @@ import os
 import selectors
 from codecs import getincrementaldecoder
 
+from textual import events
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
 
+from letta_tui.ui.prompt import Keys
 from letta_tui.ui.terminal.bursts import FULL_READ, bundle, goes_on
 
 _SHIFT_ENTER = "\x1b[13;2u"
@@ -41,6 +44,14 @@ class BurstDriver(LinuxDriver):
         if reader is not None and reader.is_alive():
             self.suspend_application_mode()
         self.resume_application_mode()
+
+    def send_message(self, message: Message) -> None:
+        """From the thread that reads to the application; Textual's own way takes a task for each message."""
+        if isinstance(message, events.Key):
+            keys: Keys | None = getattr(self._app, "keys", None)
+            if keys is not None:
+                keys.read()
+        self._loop.call_soon_threadsafe(self._app.post_message, message)
 
     def run_input_thread(self) -> None:
         parser = XTermParser(self._debug)

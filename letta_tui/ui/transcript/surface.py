@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 from math import ceil
-from time import monotonic
-from typing import Any
+from typing import Any, Self
 
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
@@ -21,6 +20,7 @@ from textual.widget import Widget
 
 from letta_tui.seam.state import Row
 from letta_tui.seam.updates import TextAppended, TranscriptChanged
+from letta_tui.ui.text.lines import Line
 from letta_tui.ui.transcript.entries import Entry
 from letta_tui.ui.transcript.model import Entries
 from letta_tui.ui.transcript.painting import GUTTER, Painter
@@ -62,9 +62,10 @@ class Surface(ScrollView):
         self._cursor: str | None = None
         self._anchor: tuple[str, int] | None = None  # (row key, line) at the top, when not following
         self._frame: list[tuple[Entry, int]] = []  # what stands on each screen line
+        self._framed: tuple[int, int] | None = None  # the width and height that frame is for
+        self._asked: list[tuple[Entry, int, Line]] | None = None  # what was last asked to be drawn, by line
         self._stale = True
-        self._timer: Timer | None = None
-        self._last_flush = 0.0
+        self._clock: Timer | None = None  # runs while something waits to be drawn
         self._more_above = False
         self._asked_for_older = False
         self._thumb: tuple[int, int] | None = None  # the scrollbar's, as it was drawn
@@ -128,18 +129,41 @@ class Surface(ScrollView):
             if 0 <= stays < len(self._entries):
                 self._anchor = (self._entries.items[stays].row.key, 0)
 
-    def _schedule(self) -> None:
-        if not self.is_attached or self._timer is not None:
-            return
-        wait = max(0.0, self._last_flush + FRAME - monotonic())
-        self._timer = self.set_timer(max(wait, 0.001), self._flush)
+    def on_mount(self) -> None:
+        self._clock = self.set_interval(FRAME, self.flush, pause=True)
+        self._schedule()
 
-    def _flush(self) -> None:
-        self._timer = None
-        self._last_flush = monotonic()
+    def _schedule(self) -> None:
+        if self._clock is not None:
+            self._clock.resume()
+
+    def flush(self) -> None:
+        """Ask for what was applied to be drawn; happens by itself, at most 30 times a second."""
+        if self._clock is not None:
+            self._clock.pause()
         if self._stale:
             self._compose_frame()
+            self._refresh_changes()
+
+    def _refresh_changes(self) -> None:
+        """Ask for those lines to be drawn that are others than before: mostly the last one, which grows."""
+        before = self._asked
+        now = [(entry, number, entry.line(number)) for entry, number in self._frame]
+        if before is None or len(before) != len(now):
             self.refresh()
+        else:
+            changed = [y for y, (old, new) in enumerate(zip(before, now, strict=True)) if old != new]
+            if len(changed) > len(now) // 2:
+                self.refresh()
+            elif changed:
+                self.refresh(*(Region(0, y, self._width, 1) for y in changed))
+        self._asked = now
+
+    def refresh(self, *regions: Region, **options: bool) -> Self:
+        """Everything is drawn anew when no ``regions`` are given."""
+        if not regions:
+            self._asked = None
+        return super().refresh(*regions, **options)
 
     # Layout
 
@@ -153,7 +177,7 @@ class Surface(ScrollView):
 
     def _compose_frame(self) -> None:
         """Decide what stands on each screen line, laying out exactly the rows that are seen."""
-        width, height = self._width, self._height
+        width, height = self._framed = self._width, self._height
         self._stale = False
         if width <= GUTTER or height <= 0:
             self._frame = []

@@ -66,8 +66,9 @@ class TranscriptView(Moving, can_focus=True):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Textual's own way goes through every style for every line. Most lines of a picture were in the last
         one too, a few lines further down, so whole strips are kept by what they show."""
-        if self._stale and self._timer is None:
+        if self._framed != (self._width, self._height):
             self._compose_frame()
+            self._asked = None
         padding = self.styles.padding
         self._painter.prepare(self._width, padding.left, padding.right, self.get_line_filters())
         selection = self.text_selection
@@ -97,10 +98,6 @@ class TranscriptView(Moving, can_focus=True):
         self._painter.new_look()
 
     # Events
-
-    def on_mount(self) -> None:
-        self._stale = True
-        self._schedule()
 
     def on_resize(self) -> None:
         self._painter.forget()

@@ -1,0 +1,101 @@
+"""A key is on the screen before anything else is drawn, and drawing costs no more than what changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakeport import FakePort
+from scenes import running, settle
+from textual.events import Key
+from textual.screen import Screen
+from textual.widget import Widget
+
+from letta_tui.seam.state import Row
+from letta_tui.seam.updates import Splice, TextAppended, TranscriptChanged
+from letta_tui.ui.app import LettaTuiApp
+from letta_tui.ui.prompt import PATIENCE, Keys
+
+ROWS = (Row("u", "user", "tell me"), Row("a", "assistant", "It begins", live=True))
+
+
+def watch(app: LettaTuiApp) -> list[set[int]]:
+    """The screen rows of every picture from now on."""
+    pictures: list[set[int]] = []
+
+    def display(screen: Screen[object], picture: Any) -> None:
+        if picture is not None:
+            pictures.append({span[0] for span in picture.spans})
+
+    app._display = display  # type: ignore[method-assign]
+    return pictures
+
+
+def rows_of(widget: Widget) -> set[int]:
+    return set(widget.region.line_range)
+
+
+async def test_a_key_is_drawn_alone_and_at_once(port: FakePort) -> None:
+    async with running(port) as (app, pilot):
+        port.say(TranscriptChanged((Splice(0, 0, ROWS),), reset=True))
+        await settle(pilot, port)
+        pictures = watch(app)
+        app.chat.transcript.refresh()
+        await app.chat.composer.draft._on_key(Key("x", "x"))
+        assert pictures == [rows_of(app.chat.composer.draft)]
+        await settle(pilot, port)
+        assert set().union(*pictures[1:]) >= rows_of(app.chat.transcript)
+
+
+async def test_no_picture_begins_while_a_key_is_on_its_way(port: FakePort) -> None:
+    async with running(port) as (app, pilot):
+        port.say(TranscriptChanged((Splice(0, 0, ROWS),), reset=True))
+        await settle(pilot, port)
+        pictures = watch(app)
+        app.chat._dirty_widgets.add(app.chat.transcript.refresh())
+        app.keys.read()
+        app.chat._on_timer_update()
+        assert pictures == []
+        app.keys.shown()
+        app.chat._on_timer_update()
+        assert len(pictures) == 1
+
+
+def test_a_key_that_changes_no_field_holds_up_pictures_for_a_moment_only(monkeypatch: Any) -> None:
+    now = 100.0
+    monkeypatch.setattr("letta_tui.ui.prompt.monotonic", lambda: now)
+    keys = Keys()
+    assert not keys.waiting
+    keys.read()
+    assert keys.waiting
+    now += 2 * PATIENCE
+    assert not keys.waiting
+
+
+async def test_only_the_line_that_grows_is_drawn(port: FakePort) -> None:
+    async with running(port) as (app, pilot):
+        port.say(TranscriptChanged((Splice(0, 0, ROWS),), reset=True))
+        await settle(pilot, port)
+        port.say(TextAppended("a", " with a word"))
+        await settle(pilot, port)
+        pictures = watch(app)
+        port.say(TextAppended("a", " and goes on"))
+        await settle(pilot, port)
+        assert len(set().union(*pictures)) == 1
+
+
+async def test_a_key_lays_nothing_out(port: FakePort) -> None:
+    async with running(port) as (app, pilot):
+        await pilot.press("a")
+        await pilot.pause(0.05)
+        app.chat._layout_required = False
+        layouts: list[bool] = []
+        real = app.chat._refresh_layout
+
+        def laid_out(*arguments: Any, **options: Any) -> None:
+            layouts.append(True)
+            real(*arguments, **options)
+
+        app.chat._refresh_layout = laid_out  # type: ignore[method-assign]
+        await pilot.press(*"bcd")
+        await pilot.pause(0.05)
+        assert layouts == []
