@@ -110,6 +110,22 @@ async def test_a_big_paste_is_taken_whole(port: FakePort) -> None:
         assert app.chat.composer.draft.size.height <= 8
 
 
+@pytest.mark.parametrize("key", ["ctrl+underscore", "ctrl+c", "enter", "backspace"])
+async def test_a_long_text_goes_away_whole_with_its_scrollbar(port: FakePort, key: str) -> None:
+    async with running(port) as (app, pilot):
+        app.post_message(events.Paste("\n".join(str(n) for n in range(40))))
+        await settle(pilot, port)
+        await pilot.press(*(["f5"] if key == "backspace" else []), key)
+        port.say(SubmitSettled("submit-1", True, "cm-1"))
+        await settle(pilot, port)
+        assert app.chat.composer.text == ""
+        await pilot.press(
+            *({"ctrl+underscore": ["ctrl+y"], "backspace": ["ctrl+underscore"]}.get(key, ["up"]))
+        )
+        await settle(pilot, port)
+        assert app.chat.composer.text.endswith("39")
+
+
 async def test_drafts_are_stored_while_typing_and_when_the_window_is_left(port: FakePort) -> None:
     async with running(port) as (app, pilot):
         await pilot.press(*"abc")

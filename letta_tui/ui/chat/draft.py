@@ -7,6 +7,7 @@ from typing import Protocol
 from textual import events
 from textual.document._document import EditResult
 from textual.document._edit import Edit
+from textual.geometry import Offset
 from textual.widgets import TextArea
 
 from letta_tui.ui.keys import bindings
@@ -109,6 +110,13 @@ class Draft(TextArea, inherit_bindings=False):
     def redo(self) -> None:
         if self._lock is None:
             super().redo()
+
+    def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
+        """Textual asks for this in the middle of an edit that takes the scrollbar away, with the cursor still
+        where there are no lines any more: taking back a long paste ended the program."""
+        if self.cursor_location > self.document.end:
+            return Offset(0, 0)  # the edit puts the cursor right, and this is called again
+        return super().scroll_cursor_visible(center, animate)
 
     # -- keys that are not plain editing
 
