@@ -19,18 +19,14 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from letta_tui.protocol import Frame, Runtime, commands, names
 from letta_tui.transport.connection import ConnectionLost, Refused
+from letta_tui.transport.deliveries import Deliveries
 from letta_tui.transport.direct import DirectConnection, open_socket
 from letta_tui.transport.order import Reorder
-from letta_tui.transport.plane import Seen
 
 Channel = Literal["control", "stream"]
 
 _PING_SECONDS = 30.0
 _PATIENCE_SECONDS = 0.5  # for an event that was overtaken
-# What was not acknowledged in time is delivered again, seconds later. A repetition older than this memory
-# would be taken for a new event, and its low number for a sequence that starts anew; 1,000 keys, enough for
-# the repetitions across the two sockets, are half a second of a fast reply.
-_RELAY_KEYS = 20_000
 
 
 class RelayConnection:
@@ -47,8 +43,7 @@ class RelayConnection:
     ) -> None:
         self._sockets: dict[Channel, DirectConnection] = {"control": control, "stream": stream}
         self._connection_id = connection_id
-        self._keys = Seen(_RELAY_KEYS)
-        self._requests = Seen()
+        self._come = Deliveries()
         self._order: Reorder[Frame] = Reorder(wait=patience)
         self._timer: asyncio.TimerHandle | None = None
         self._ready: deque[Frame] = deque()
@@ -109,13 +104,17 @@ class RelayConnection:
             self._fail(lost)
 
     def _take(self, channel: Channel, frame: Frame) -> None:
+        seq = frame.raw.get("seq")
+        repeated = numbered = False
+        if isinstance(seq, int) and not isinstance(seq, bool):
+            repeated, numbered = self._come.number(channel, seq, frame.event_seq), True
         if frame.type == names.RELAY_PONG:
             return
         if channel == "control" and frame.type == names.STREAM_DELTA:
             if frame.event_seq is not None:
                 self._order.expect(frame.event_seq)
             return
-        if self._is_duplicate(frame):
+        if self._has_come(channel, frame, repeated, numbered):
             return
         now = asyncio.get_running_loop().time()
         if frame.event_seq is None:
@@ -125,12 +124,12 @@ class RelayConnection:
             self._pass_on(self._order.push(frame.event_seq, frame, now))
         self._set_timer()
 
-    def _is_duplicate(self, frame: Frame) -> bool:
-        if frame.idempotency_key is not None:
-            return self._keys.again(frame.idempotency_key)
-        if frame.request_id is not None:
-            return self._requests.again(f"{frame.type} {frame.request_id}")
-        return False
+    def _has_come(self, channel: Channel, frame: Frame, repeated: bool, numbered: bool) -> bool:
+        key = frame.idempotency_key
+        if key is None and frame.event_seq is None:  # an answer, or a call of a tool
+            return frame.request_id is not None and self._come.answer(f"{frame.type} {frame.request_id}")
+        one_socket = frame.type == names.STREAM_DELTA
+        return repeated or self._come.event(channel, key, one_socket=one_socket, numbered=numbered)
 
     def _set_timer(self) -> None:
         """A timer that fires too early is set again then: most of what is held back is soon released."""

@@ -175,6 +175,11 @@ class RelayDouble:
             if chance.random() < self.trouble.duplicate:
                 self._deliver(subscriber, subscriber.seq)
 
+    def deliver_again(self, subscriber: Subscriber, seq: int, frame: dict[str, Any]) -> None:
+        """Repeat a delivery whose receipt, sent long ago, is taken to have been lost."""
+        subscriber.unacked[seq] = json.dumps({**frame, "seq": seq})
+        self._deliver(subscriber, seq)
+
     async def rotate(self) -> str:
         """The machine registers anew: another connection id, and the old sockets are closed."""
         self.device.connection_id = f"connection-{uuid.uuid4().hex[:8]}"

@@ -116,6 +116,28 @@ async def test_a_redelivery_is_acknowledged_again_and_not_passed_on(double: Rela
     await client.close()
 
 
+async def test_a_repetition_that_comes_very_late_is_acknowledged_and_nothing_else(
+    double: RelayDouble,
+) -> None:
+    """Later than any memory of keys: its number on its socket tells."""
+    client = await join(double)
+    late = [event(0), delta(1, "first ")]
+    for frame in (*late, *(delta(seq, "x") for seq in range(2, 1_100))):
+        double.publish(frame)
+    await until(lambda: client.counts.events == 1_100 and not double.unacknowledged())
+    for subscriber in double.subscribers:
+        for number, frame in enumerate(late, 1):
+            double.deliver_again(subscriber, number, frame)
+    await until(lambda: not double.unacknowledged())
+    assert all(s.acked[number] >= 2 for s in double.subscribers for number in (1, 2))
+    double.publish(event(1_100))
+    await until(lambda: client.counts.events == 1_101)
+    taken = [await client.next_event() for _ in range(1_101)]
+    assert [frame.event_seq for frame in taken] == list(range(1_101))
+    assert (client.counts.gaps, client.counts.duplicates) == (0, 0)
+    await client.close()
+
+
 async def test_answers_and_tool_calls_come_once(double: RelayDouble) -> None:
     client = await join(double)
     waiting = asyncio.create_task(client.request(commands.sync(RUNTIME, request_id="r")))
