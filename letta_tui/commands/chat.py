@@ -145,11 +145,24 @@ def draw(
         signal.signal(number, told_to_end)
     try:
         app.run()
+    except OSError:
+        if not ended_by:  # else there is no terminal any more that could be restored
+            raise
     finally:
         worker.stop()
     if ended_by:
+        if ended_by[0] == signal.SIGHUP:
+            _let_go()
         return 128 + ended_by[0], ""
     return app.return_code or 0, app.next_profile
+
+
+def _let_go() -> None:
+    """Nothing more can be written to a terminal that hung up; Python would fail on what is left to flush."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in (1, 2):
+        os.dup2(nowhere, number)
+    os.close(nowhere)
 
 
 def _drawn(worker: Worker) -> None:

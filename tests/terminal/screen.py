@@ -8,6 +8,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -37,6 +38,7 @@ KEYS = {
     "ctrl+j": "\n",
     "ctrl+q": "\x11",
     "ctrl+r": "\x12",
+    "ctrl+z": "\x1a",
 }
 
 # Sequences pyte does not know and would print as text.
@@ -73,6 +75,7 @@ class Terminal:
         self._changed = threading.Condition()
         self._listening = threading.Event()
         self._listening.set()
+        self._hung_up = False
         self.raw = bytearray()
         self.modes: set[str] = set()
         self._master, self._slave = pty.openpty()
@@ -99,7 +102,8 @@ class Terminal:
         self.process.wait()
         os.close(self._slave)  # the reader sees the end
         self._reader.join(5)
-        os.close(self._master)
+        if not self._hung_up:
+            os.close(self._master)
 
     # -- what it shows ------------------------------------------------------------------------------------
 
@@ -179,10 +183,16 @@ class Terminal:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(10)
 
+    def hang_up(self) -> None:
+        """The terminal goes: its window was closed, its ssh has died. The kernel tells the program."""
+        self._hung_up = True
+        self._reader.join(5)
+        os.close(self._master)
+
     def ended(self, timeout: float = 20.0) -> int:
         """Wait for the program's end; its exit code."""
         code = self.process.wait(timeout)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(termios.error):  # hung up
             termios.tcdrain(self._slave)
         return code
 
@@ -209,9 +219,11 @@ class Terminal:
             self._listening.set()
 
     def _read(self) -> None:
-        while True:
+        while not self._hung_up:
             self._listening.wait()
             try:
+                if not select.select([self._master], [], [], 0.1)[0]:
+                    continue
                 data = os.read(self._master, 65536)
             except OSError:
                 break

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
 
-from tests.terminal.conftest import Demo
-from tests.terminal.screen import Terminal
+from tests.terminal.conftest import READY, Demo
+from tests.terminal.screen import LASTING_MODES, Terminal
 
 pytestmark = [pytest.mark.terminal, pytest.mark.real]
 
@@ -49,22 +50,55 @@ def test_a_terminal_that_nobody_reads_holds_nothing_up(
     assert demo.runs(mark) == 1
 
 
-def test_stopped_like_ctrl_z_it_comes_back_to_a_finished_turn(demo: Demo, mark: str) -> None:
+@pytest.mark.parametrize("seconds", [0.0, pytest.param(120.0, marks=pytest.mark.long)])
+def test_suspended_with_ctrl_z_it_comes_back_to_a_finished_turn(
+    demo: Demo, mark: str, seconds: float
+) -> None:
+    tag = mark[:3]
+    env = {**demo.env, "PS1": "shell> "}
+    with Terminal(["bash", "--norc", "--noprofile", "-i"], env, demo.folder) as terminal:
+        terminal.wait("shell>")
+        terminal.say(f"{sys.executable} -m letta_tui demo --new")
+        terminal.wait(READY, timeout=60)
+        terminal.say(f"{mark} [[words 60 rate=20 tag={tag}]]")
+        terminal.wait(f"{tag}0002")
+        terminal.press("ctrl+z")
+        terminal.wait("Stopped")
+        left_on = terminal.modes & LASTING_MODES
+        assert left_on <= {"2004"}  # the shell has its terminal back, and turns this on for itself
+        time.sleep(seconds)
+        wait(lambda: turn_over(demo), "the turn ends while the window is stopped")
+        assert f"{tag}0059" not in terminal.text
+        terminal.say("fg")
+        terminal.wait(f"{tag}0059", timeout=30)
+        terminal.wait("✓")  # said only with the history row in hand
+        if seconds:
+            terminal.wait("Meanwhile (2 min): the turn ended after")  # the keeper was there
+        assert "nobody watched" not in terminal.text
+        _and_goes_on(terminal, mark)
+        terminal.press("ctrl+q")
+        terminal.wait("shell>")
+    assert demo.runs(mark) == 1
+    row = next(row for row in demo.ledger() if mark in row["text"])
+    assert row["state"] == "delivered"
+    assert row["turn"] == "done" or seconds
+
+
+def test_a_terminal_that_hangs_up_in_mid_turn_costs_nothing(demo: Demo, mark: str) -> None:
     tag = mark[:3]
     with demo.ready("--new") as terminal:
         terminal.say(f"{mark} [[words 60 rate=20 tag={tag}]]")
         terminal.wait(f"{tag}0002")
-        terminal.process.send_signal(signal.SIGSTOP)
-        wait(lambda: turn_over(demo), "the turn ends while the window is stopped")
-        assert f"{tag}0059" not in terminal.text
-        terminal.process.send_signal(signal.SIGCONT)
-        terminal.wait(f"{tag}0059", timeout=30)
-        terminal.wait("✓")  # said only with the history row in hand
-        _and_goes_on(terminal, mark)
+        terminal.hang_up()
+        assert terminal.ended() == 128 + signal.SIGHUP
+    with demo.open() as terminal:
+        # Open again while it runs, or after it has ended: the whole reply either way, and no second one.
+        terminal.wait(f"{tag}0059", timeout=40)
+        terminal.wait("✓")
         assert terminal.leave() == 0
     assert demo.runs(mark) == 1
     row = next(row for row in demo.ledger() if mark in row["text"])
-    assert (row["state"], row["turn"]) == ("delivered", "done")
+    assert row["state"] == "delivered"
 
 
 def test_everything_asleep_at_once_goes_on_where_it_was(demo: Demo, mark: str) -> None:
