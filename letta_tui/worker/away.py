@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from letta_tui.worker.ports import EndNote
 
+AWAY = 60.0  # seconds after which the person may no longer be there
+MEANWHILE = "Meanwhile"  # what begins a summary for somebody who may have sat there all the time
 _MOST_NAMES = 3
 _MOST_WORDS = 160
 
@@ -36,7 +38,7 @@ def while_away(notes: Sequence[EndNote], seen: float | None) -> Away:
     return Away(left, tuple(rest) if left is not None else ())
 
 
-def summary(away: Away, *, waiting: Sequence[str] = (), now: float) -> str:
+def summary(away: Away, *, waiting: Sequence[str] = (), now: float, head: str = "While you were away") -> str:
     """One or two sentences; empty when nothing happened. ``waiting``: tools that wait for a decision now."""
     asked = {tool for note in away.notes if note.what == "approval" for tool in note.tools}
     parts = [*_ends(away.notes), *_tools(away.notes)]
@@ -45,7 +47,6 @@ def summary(away: Away, *, waiting: Sequence[str] = (), now: float) -> str:
     troubles = [_sentence(note.words) for note in away.notes if note.what in ("server", "error")]
     if not parts and not troubles:
         return ""
-    head = "While you were away"
     if away.left is not None and now - away.left >= 60:
         head += f" ({duration(now - away.left)})"
     said = "; ".join(parts)

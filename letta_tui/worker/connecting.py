@@ -52,6 +52,7 @@ class Connector:
         self.gap: Callable[[], None] = lambda: None
         self.settle: Settle = _as_it_is
         self.last_heard = 0.0  # monotonic
+        self._last_heard_wall = 0.0
 
     def reconnect_now(self) -> None:
         """The person asked, or the machine woke up: do not wait any longer."""
@@ -159,6 +160,8 @@ class Connector:
         finally:
             desk.link = None
             self._broke = True
+            if desk.room is not None:
+                desk.room.missed(self._last_heard_wall)
             for task in beside:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
@@ -212,6 +215,7 @@ class Connector:
 
     def _heard(self) -> None:
         self.last_heard = self._mono()
+        self._last_heard_wall = self._desk.now()
 
     def _mono(self) -> float:
         return self._desk.config.hands.mono()

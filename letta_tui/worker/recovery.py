@@ -10,7 +10,7 @@ from letta_tui.conversation import words
 from letta_tui.ledger.transitions import AT_REST
 from letta_tui.protocol import commands, names
 from letta_tui.worker.approving import Decider
-from letta_tui.worker.away import summary, while_away
+from letta_tui.worker.away import AWAY, MEANWHILE, Away, summary, while_away
 from letta_tui.worker.cache import MOST_ROWS
 from letta_tui.worker.config import Target
 from letta_tui.worker.desk import AskFailed, Desk, Link, ask
@@ -80,10 +80,13 @@ class Recovery:
         # What was written before the history was read is judged first; the rest has nothing to be judged by.
         if room.sends:
             await self._judge.settle(link, room)
+        if room.settled_once and desk.config.keeper is not None:
+            await self._meanwhile(room)
         if desk.link is not link or desk.room is not room:
             return
         self._tell_findings(room)
         room.ready = True
+        room.missed_since = None
         room.settled_once = True
         self._connected(link, room)
         self._toolbox.ready(room)
@@ -98,9 +101,10 @@ class Recovery:
         """Each finding is told once: what ran twice, what ended unseen, what goes on."""
         if room.twice:
             room.notes.append(words.twice_note(room.twice))
-        if room.unseen and not any(note.startswith("While you were away") for note in room.notes):
+        if room.unseen and not room.told_away:
             room.notes.append(words.unseen_note(room.unseen))
         room.twice = room.unseen = 0
+        room.told_away = False
         told = any("your decision" in note for note in room.notes)
         if room.relaunched and not room.settled_once and room.approvals.pending and not told:
             room.notes.append(words.busy_note(approval=True))
@@ -201,7 +205,28 @@ class Recovery:
         said = summary(found, waiting=waiting, now=desk.now())
         if said and found.left is not None:
             room.notes.append(said)
+            room.told_away = True
             desk.put(*room.transcript.away(said, found.left))
+
+    async def _meanwhile(self, room: Room) -> None:
+        """The same after a connection that was lost, or a window that stood still: the keeper was there."""
+        desk, keeper, since = self._desk, self._desk.config.keeper, room.missed_since
+        assert keeper is not None
+        if since is None:
+            return
+        try:
+            notes = await keeper.ends_since(room.place.agent_id, room.place.conversation_id, since)
+        except KeeperTrouble:
+            return
+        found = Away(since, tuple(note for note in notes if note.what != "left"))
+        waiting = [approval.tool_name for approval in room.approvals.pending]
+        said = summary(found, waiting=waiting, now=desk.now(), head=MEANWHILE)
+        if not said:
+            return
+        room.notes.append(said)
+        room.told_away = True
+        if desk.now() - since >= AWAY:
+            desk.put(*room.transcript.away(said, since))
 
     async def _background(self, link: Link, room: Room) -> None:
         """Some pages above the first, so that scrolling up a little does not wait for the server."""

@@ -56,14 +56,20 @@ class Room:
     held: bool = False  # the keeper has confirmed that it holds the conversation
     hold_given_up: bool = False
     settled_once: bool = False
+    missed_since: float | None = None  # wall clock: what came later may not have been heard
     twice: int = 0  # sends found to have been run twice, not yet told
     unseen: int = 0  # turns found to have ended unseen, not yet told
+    told_away: bool = False  # what the keeper saw of them is in the notes
     asks: list[ApprovalView] = field(default_factory=list)  # calls of the person's own tools that wait
     auto: set[str] = field(default_factory=set)  # approvals that the config file answers
     own_tools: frozenset[str] = frozenset()  # names of the person's own, as registered on this connection
     old_cards: frozenset[str] = frozenset()  # approvals of such tools that were asked for on an earlier one
     restored: list[str] = field(default_factory=list)  # what was rebuilt on this connection, and what not
     toolset: Mapping[str, Any] | None = None  # goes with each input
+
+    def missed(self, since: float) -> None:
+        """Nothing was heard from ``since`` on, until recovery has ended again."""
+        self.missed_since = since if self.missed_since is None else min(since, self.missed_since)
 
     @classmethod
     def of(cls, place: Place, *, relaunched: bool) -> Room:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from letta_tui.worker.away import AWAY
 from letta_tui.worker.connecting import Connector
 from letta_tui.worker.desk import Desk
 from letta_tui.worker.sleep import Gap, Reading, gap_between
@@ -15,11 +16,10 @@ log = logging.getLogger(__name__)
 TICK = 1.0
 SILENT = 20.0  # seconds without a frame after which the line is probed
 PROBE = 10.0  # seconds a live server has to answer
-AWAY = 60.0  # a gap after which the person may no longer be there to want what was held
 
 
 class Watch:
-    """``away`` is called after a gap so long that held messages are offered instead of released."""
+    """``away`` is called after a gap so long that the person may be gone: what was held is only offered."""
 
     def __init__(self, desk: Desk, connector: Connector) -> None:
         self._desk = desk
@@ -49,6 +49,8 @@ class Watch:
 
     def _woke(self, gap: Gap) -> None:
         log.info("nothing ran here for %.0f s (asleep: %s)", gap.away, gap.slept)
+        if self._desk.room is not None:
+            self._desk.room.missed(self._desk.now() - gap.away - TICK)
         if gap.away >= AWAY:
             self.away(gap)
         self._connector.reconnect_now()

@@ -244,6 +244,7 @@ class Keeper:
         self.server = server
         self.alive = True
         self.holds = 0
+        self.noted: list[EndNote] = []
 
     async def endpoint(self) -> Whereabouts:
         return Whereabouts(self.server.endpoint)
@@ -259,7 +260,21 @@ class Keeper:
     async def restart_server(self) -> None: ...
 
     async def ends_since(self, agent_id: str, conversation_id: str, since: float) -> Sequence[EndNote]:
-        return ()
+        return [note for note in self.noted if note.when > since]
+
+
+async def test_what_the_keeper_saw_while_the_connection_was_lost_is_told(world: World) -> None:
+    keeper = Keeper(world.server)
+    seat = await world.window(endpoint=None, keeper=keeper)
+    at = time.time()
+    keeper.noted = [
+        EndNote(at - 900, AGENT, "conv-1", "failed", "long before"),
+        EndNote(at + 9, AGENT, "conv-1", "none", "", what="left"),
+        EndNote(at + 9, AGENT, "conv-1", "done", "", tools=("Bash",), seconds=41.0),
+    ]
+    world.server.cut()
+    seen = await seat.until(lambda: seat.recovery and seat.recovery.notes, what="a note")
+    assert seen == ("Meanwhile: the turn ended after 41 s; Bash ran.",)
 
 
 async def test_closing_is_called_safe_only_while_a_keeper_holds_the_conversation(world: World) -> None:
