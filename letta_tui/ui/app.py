@@ -182,7 +182,7 @@ class LettaTuiApp(App[int]):
         from letta_tui.ui.dialogs.leave import LeaveDialog
 
         if not isinstance(self.screen, LeaveDialog):
-            self.push_screen(LeaveDialog(self.chat.held), self._leave_answered)
+            self.push_screen(LeaveDialog(self.chat.held, self.chat.connection.goes_on), self._leave_answered)
 
     def change_profile(self, name: str) -> None:
         """End this worker in order and have another started for the profile ``name``."""
@@ -197,7 +197,7 @@ class LettaTuiApp(App[int]):
             return
         from letta_tui.ui.dialogs.leave import LeaveDialog
 
-        self.push_screen(LeaveDialog(self.chat.held), self._leave_answered)
+        self.push_screen(LeaveDialog(self.chat.held, self.chat.connection.goes_on), self._leave_answered)
 
     def _leave_answered(self, what: str | None) -> None:
         if what not in ("keep", "stop"):

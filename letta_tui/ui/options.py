@@ -11,11 +11,13 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class ProfileChoice:
-    """A profile of the config file. ``where`` is its server in a few words."""
+    """A profile of the config file. ``where`` is its server in a few words, ``trouble`` a sentence about
+    why it cannot be used now."""
 
     name: str
     where: str
     current: bool = False
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)

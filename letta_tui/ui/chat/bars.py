@@ -116,7 +116,7 @@ class HeaderBar(Bar):
         words = one_line(link.words, 120)
         if link.phase == "ready" and cells(words) > limit - 18:
             words = "Connected"  # the whole sentence is for wide terminals and trouble
-        if link.phase == "ready" and link.held:
+        if link.phase == "ready" and (link.held or link.goes_on):
             words = f"{words.rstrip('.')} · safe to close"
         colour = _COLOURS.get(link.phase, "$warning")
         right = Content.assemble(
@@ -137,6 +137,7 @@ class StatusBar(Bar):
         self.can_send = False
         self.now = 0.0
         self.new_below = False
+        self.selected = False  # text was selected with the mouse
         self.esc_stops = True  # Esc would stop the turn, and not leave a card or a search
         self.as_of: float | None = None  # the rows come from this computer's memory and are as old as this
 
@@ -165,6 +166,8 @@ class StatusBar(Bar):
         activity = self.activity()
         if self.new_below:
             activity = Content.assemble(activity, "  " if activity else "", ("↓ more below", "$accent"))
+        if self.selected:
+            activity = Content.assemble(activity, "  " if activity else "", ("Ctrl+C copies", "$accent"))
         facts: list[tuple[str, str]] = []
         if status.mode == "unrestricted":
             facts.append((" UNRESTRICTED ", "bold $background on $error"))

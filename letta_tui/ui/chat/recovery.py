@@ -110,7 +110,7 @@ class ChoiceCard(Vertical, can_focus=True):
     def _draw(self) -> None:
         folded = self._crowded and not self.has_focus
         height = self.app.size.height
-        room = 14 if height >= 30 else 3 if self._crowded else max(3, height // 2 - 5)
+        room = 14 if height >= 30 else 3 if self._crowded else max(3, height // 2 - 3)
         self.query_one(VerticalScroll).styles.max_height = room
         self.query_one(VerticalScroll).display = not folded
         entry = self._entry
@@ -125,14 +125,7 @@ class ChoiceCard(Vertical, can_focus=True):
             if each.id in self._chosen:
                 lines.append(Content.styled("    one moment…", "$quiet"))
             elif chosen and self._asking is None:
-                for choice in each.choices:
-                    lines.append(
-                        Content.assemble(
-                            (f"    {choice.key} ", "bold $primary"),
-                            (one_line(choice.label, 80) + "  ", ""),
-                            (one_line(choice.risk, 200), "$warning"),
-                        )
-                    )
+                lines += _choice_lines(each.choices)
         body = self.query_one(f"#{self.id}-body", Static)
         body.update(Content("\n").join(lines))
         body.display = bool(lines)
@@ -200,6 +193,27 @@ class ChoiceCard(Vertical, can_focus=True):
             self._chosen[entry.id] = choice.action
             self._choose(entry.id, choice.action)
         self._draw()
+
+
+def _choice_lines(choices: tuple[Choice, ...]) -> list[Content]:
+    """What risks nothing shares a line, so that a small terminal shows everything; a risk has one of its own."""
+    safe_ones = [choice for choice in choices if not choice.risk]
+    together = [
+        part
+        for choice in safe_ones
+        for part in ((f"{choice.key} ", "bold $primary"), (one_line(choice.label, 80) + "   ", ""))
+    ]
+    lines = [Content.assemble("    ", *together)] if together else []
+    for choice in choices:
+        if choice.risk:
+            lines.append(
+                Content.assemble(
+                    (f"    {choice.key} ", "bold $primary"),
+                    (one_line(choice.label, 80) + "  ", ""),
+                    (one_line(choice.risk, 200), "$warning"),
+                )
+            )
+    return lines
 
 
 class RecoveryCard(ChoiceCard):

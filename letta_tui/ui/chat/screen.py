@@ -125,6 +125,11 @@ class ChatScreen(ActionScreen):
             self.status_bar.esc_stops = esc_stops
             self.status_bar.refresh()
 
+    def watch_selections(self) -> None:
+        if self.status_bar.selected != bool(self.selections):
+            self.status_bar.selected = bool(self.selections)
+            self.status_bar.refresh()
+
     # -- what the worker says
 
     def apply(self, update: Update) -> None:

@@ -6,11 +6,11 @@ from letta_tui.ui.dialogs.picker import Item, Picker
 
 
 class LeaveDialog(Picker):
-    """Returns "keep", "stop" or None (stay)."""
+    """Returns "keep", "stop" or None (stay). ``goes_on``: as in ``ConnectionView``."""
 
-    def __init__(self, held: bool) -> None:
-        if held:
-            keep = Item("keep", "Leave it running", "it goes on without this window")
+    def __init__(self, held: bool, goes_on: str = "") -> None:
+        if held or goes_on:
+            keep = Item("keep", "Leave it running", goes_on or "it goes on without this window")
         else:
             keep = Item(
                 "keep", "Leave now", "nothing holds the turn: the server may cancel it", style="$warning"

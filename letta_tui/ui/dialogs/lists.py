@@ -189,7 +189,16 @@ def character_picker() -> Picker:
 def profile_picker(choices: tuple[ProfileChoice, ...]) -> Picker:
     return Picker(
         "Profiles",
-        tuple(Item(c.name, c.name, c.where, mark="▸" if c.current else " ") for c in choices),
+        tuple(
+            Item(
+                c.name,
+                c.name,
+                c.trouble or c.where,
+                mark="▸" if c.current else " ",
+                style="$warning" if c.trouble else "",
+            )
+            for c in choices
+        ),
         words="The window goes on with another server; a turn that runs here can be left running.",
         chosen=next((c.name for c in choices if c.current), ""),
     )

@@ -25,6 +25,9 @@ def copy(app: LettaTuiApp, text: str, what: str = "") -> str:
             "Ctrl+V pastes it in this program."
         )
     data = base64.b64encode(raw).decode("ascii")
-    app.to_terminal(wrap_for_tmux(f"\x1b]52;c;{data}\x07"))
+    plain = f"\x1b]52;c;{data}\x07"
+    # tmux takes the plain form (set-clipboard on) or passes the wrapped one on (allow-passthrough on).
+    wrapped = wrap_for_tmux(plain)
+    app.to_terminal(plain if wrapped == plain else plain + wrapped)
     kind = {"selection": "The selection", "message": "The message"}.get(what, "The text")
     return f"{kind} was sent to the terminal's clipboard, {len(text):,} characters."

@@ -107,7 +107,7 @@ class TranscriptView(Moving, can_focus=True):
         self.refresh()
 
     def on_focus(self) -> None:
-        if self._frame and not self._cursor_in_sight():
+        if self._frame and (self.following or not self._cursor_in_sight()):
             self._cursor = self._frame[-1][0].row.key
         self.refresh()
 
