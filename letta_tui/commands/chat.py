@@ -20,9 +20,10 @@ from letta_tui.commands.context import Context, load_context
 from letta_tui.commands.crash import log_to
 from letta_tui.commands.errors import USAGE, CommandError
 from letta_tui.commands.parser import DEFAULTS
-from letta_tui.commands.wiring import need_letta, worker_config
+from letta_tui.commands.wiring import key_trouble, need_letta, worker_config
 from letta_tui.config import Profile
 from letta_tui.paths import DEFAULT_PROFILE, Paths, PathsError
+from letta_tui.transport.credentials import missing_key
 from letta_tui.worker.config import WorkerConfig
 
 if TYPE_CHECKING:
@@ -81,7 +82,9 @@ def with_profile(args: argparse.Namespace, name: str) -> argparse.Namespace:
 def wrong_with(args: argparse.Namespace, name: str) -> str:
     """One sentence about why the profile ``name`` cannot be used, or ""."""
     try:
-        ready(with_profile(args, name))
+        context, config = ready(with_profile(args, name))
+        if config.endpoint is not None and (trouble := missing_key(config.endpoint)):
+            return f"Profile {context.profile.name} cannot be used: {trouble}"
     except (CommandError, PathsError) as error:
         return str(error)
     return ""
@@ -126,7 +129,8 @@ def draw(
             version=__version__,
             on_shown=lambda: _drawn(worker),
             profiles=tuple(
-                ProfileChoice(each.name, each.where, each.name == paths.profile) for each in choices.profiles
+                ProfileChoice(each.name, each.where, each.name == paths.profile, key_trouble(each))
+                for each in choices.profiles
             ),
             check_profile=choices.wrong_with,
         ),

@@ -7,6 +7,7 @@ import argparse
 from letta_tui import config as configuration
 from letta_tui.commands.errors import OK, USAGE, CommandError
 from letta_tui.commands.output import plain, show, show_json, table
+from letta_tui.commands.wiring import key_trouble
 from letta_tui.config import ConfigError, Profile
 from letta_tui.paths import DEFAULT_PROFILE, resolve
 
@@ -25,6 +26,7 @@ def run(args: argparse.Namespace) -> int:
                     "name": item.name,
                     "kind": item.kind,
                     "where": item.where,
+                    "trouble": key_trouble(item) or None,
                     "default": item.name == config.profile,
                     "data": str(resolve(item.name).data),
                 }
@@ -33,9 +35,15 @@ def run(args: argparse.Namespace) -> int:
         )
         return OK
     rows = [
-        ("*" if item.name == config.profile else "", item.name, item.kind, plain(item.where, 60))
+        (
+            "*" if item.name == config.profile else "",
+            item.name,
+            item.kind,
+            plain(item.where, 60),
+            key_trouble(item),
+        )
         for item in known.values()
     ]
-    show([table(rows, ("", "NAME", "KIND", "WHERE"))])
+    show([table(rows, ("", "NAME", "KIND", "WHERE", ""))])
     print(f"\nFrom {file}" + ("." if config.exists else ", which does not exist yet."))
     return OK

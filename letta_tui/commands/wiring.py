@@ -21,6 +21,7 @@ from letta_tui.keeper.program import NoProgram, find_letta
 from letta_tui.ledger.peek import last_used
 from letta_tui.paths import DEMO_PROFILE, Paths
 from letta_tui.transport.connection import Refused
+from letta_tui.transport.credentials import missing_key
 from letta_tui.transport.endpoint import Endpoint, direct, hosted, server_key
 from letta_tui.worker.config import HostedOptions, Mode, Target, WorkerConfig
 
@@ -219,6 +220,16 @@ def profile_endpoint(profile: Profile) -> Endpoint:
         )
     except Refused as error:
         raise CommandError(error.words, USAGE) from None
+
+
+def key_trouble(profile: Profile) -> str:
+    """One sentence when the profile's token or key is not there; the keyring is not asked."""
+    if profile.kind == "embedded" or profile.keyring:
+        return ""
+    try:
+        return missing_key(profile_endpoint(profile))
+    except CommandError as error:
+        return str(error)
 
 
 def _from_keyring(entry: str) -> str:

@@ -203,6 +203,7 @@ class ConnectionView:
     endpoint: str = ""
     retry_at: float | None = None
     held: bool = False  # a keeper confirmed it holds this conversation
+    goes_on: str = ""  # where no keeper is needed (hosted): what becomes of a turn when this window goes
     embedded: bool = False  # the server is ours to restart
     server_version: str = ""
     can_send: bool = False

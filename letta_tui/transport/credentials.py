@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,12 +34,32 @@ async def read_token(endpoint: Endpoint, environ: Mapping[str, str] = os.environ
         value = environ.get(endpoint.token_env, "")
         if value.strip():
             return _checked(value, f"The environment variable {endpoint.token_env}")
-        if endpoint.kind == "hosted":
-            raise Refused(
-                "token",
-                f"No API key: set {endpoint.token_env}, or name a token file or command in the profile.",
-            )
+        raise Refused("token", _not_set(endpoint))
     return None
+
+
+def missing_key(endpoint: Endpoint, environ: Mapping[str, str] = os.environ) -> str:
+    """One sentence when it can be told without asking anybody that there is no token to present, else ""."""
+    if endpoint.token is not None:
+        return ""
+    try:
+        if endpoint.token_file is not None:
+            _checked(_from_file(endpoint.token_file), str(endpoint.token_file))
+        elif endpoint.token_command:
+            if shutil.which(endpoint.token_command[0]) is None:
+                return f"The token command {endpoint.token_command[0]} was not found."
+        elif endpoint.token_env and not environ.get(endpoint.token_env, "").strip():
+            return _not_set(endpoint)
+    except Refused as refused:
+        return refused.words
+    return ""
+
+
+def _not_set(endpoint: Endpoint) -> str:
+    if endpoint.kind == "hosted":
+        ways = f"set {endpoint.token_env}, or name a token file, a command or a keyring entry in the profile"
+        return f"No API key: {ways}."
+    return f"No token: the environment variable {endpoint.token_env} is not set."
 
 
 def token_file_advice(path: Path) -> str | None:

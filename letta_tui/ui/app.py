@@ -19,7 +19,7 @@ from letta_tui.ui.keys import bindings
 from letta_tui.ui.options import AppOptions
 from letta_tui.ui.prompt import Keys
 from letta_tui.ui.safe import one_line
-from letta_tui.ui.themes import DARK, LIGHT
+from letta_tui.ui.themes import DARK, LIGHT, usual
 
 FRAME = 1 / 30  # seconds; updates are taken no more often than this
 CLOSE_PATIENCE = 5.0  # seconds a worker is given to say goodbye after an ordinary quit
@@ -60,7 +60,7 @@ class LettaTuiApp(App[int]):
         self.written: list[str] = []
         self.register_theme(DARK)
         self.register_theme(LIGHT)
-        self.theme = DARK.name if self.options.theme == "dark" else LIGHT.name
+        self.theme = DARK.name if (self.options.theme or usual(os.environ)) == "dark" else LIGHT.name
         self.chat = ChatScreen(self.port, self.options)
         self.chat.keys = self.keys
 

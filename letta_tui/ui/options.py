@@ -24,13 +24,13 @@ class ProfileChoice:
 class AppOptions:
     """Settings of one run of the view.
 
-    ``clock`` gives seconds since the epoch; tests freeze it. ``hints`` are things to try, shown while the
+    ``theme`` "": the one that goes with the terminal. ``clock`` gives seconds since the epoch; tests freeze it. ``hints`` are things to try, shown while the
     conversation is empty. ``log_path`` gets tracebacks, never text of a conversation. ``on_shown`` is called
     once, after the first picture. ``profiles`` can be changed to; ``check_profile`` says, before this one is
     left, in one sentence what is wrong with another ("" when nothing is).
     """
 
-    theme: Literal["dark", "light"] = "dark"
+    theme: Literal["dark", "light", ""] = ""
     notifications: Literal["on", "bell", "off"] = "on"
     hints: tuple[str, ...] = ()
     log_path: Path | None = None

@@ -248,6 +248,13 @@ class Hosting:
         items.sort(key=lambda item: (not item.online, item.name))
         self._desk.put(DevicesListed(tuple(items), sandbox=True, in_sandbox=self._sandbox is not None))
 
+    def after_leaving(self) -> str:
+        """What becomes of a running turn when this window goes, as the service documents it."""
+        if self._sandbox is None:
+            return "it goes on there: the machine does not notice that this window is gone"
+        minutes = self._desk.config.hosted.sandbox_minutes
+        return f"it goes on, but the sandbox ends {minutes} min after it was last refreshed by a window"
+
     @property
     def base(self) -> Endpoint | None:
         """The hosted endpoint that was connected to last, without its machine."""

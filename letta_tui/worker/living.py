@@ -103,6 +103,7 @@ class Living:
             self._warn_of_default(link)
             if link.scope is not None and self._desk.place is not None:
                 self._hosting.opened(link.endpoint, self._desk.place)
+                self._desk.set_connection(goes_on=self._hosting.after_leaving())
         except AskFailed as failed:
             if link.client.lost is None:
                 self._desk.tell(failed.words, "warning")

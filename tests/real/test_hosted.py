@@ -118,6 +118,10 @@ async def test_an_expired_sandbox_is_made_anew_once_before_the_send(
         try:
             await seat.ready()
             conversation = seat.status.conversation_id
+            await seat.until(
+                lambda: seat.connection is not None and "7 min" in seat.connection.goes_on,
+                what="what becomes of a turn without a window",
+            )
             [(name, sandbox)] = double.sandboxes.items()
             assert sandbox["body"] == {"conversationId": conversation, "githubRepositories": [repository]}
             double.expired.add(name)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from letta_tui.transport import Endpoint, Refused, hosted, token_file_advice
-from letta_tui.transport.credentials import read_token
+from letta_tui.transport.credentials import missing_key, read_token
 from letta_tui.transport.endpoint import direct
 
 
@@ -53,6 +53,19 @@ async def test_a_command_gives_the_token() -> None:
     assert "exit status 3" in await refused(direct("ws://h", token_command=(python, "-c", "exit(3)")))
     assert "not found" in await refused(direct("ws://h", token_command=("/nowhere/at-all",)))
     assert "empty" in await refused(direct("ws://h", token_command=(python, "-c", "")))
+
+
+def test_a_key_that_is_not_there_is_told_before_anything_is_tried(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    there = hosted(token_file=path)
+    assert "does not exist" in missing_key(there, {})
+    path.write_text("key")
+    assert missing_key(there, {}) == ""
+    assert "set LETTA_API_KEY" in missing_key(hosted(), {"LETTA_API_KEY": " "})
+    assert missing_key(hosted(), {"LETTA_API_KEY": "key"}) == ""
+    assert "not found" in missing_key(direct("ws://h", token_command=("/nowhere/at-all",)), {})
+    assert "T is not set" in missing_key(direct("ws://h", token_env="T"), {})
+    assert missing_key(direct("ws://h"), {}) == missing_key(hosted(token="k"), {}) == ""
 
 
 async def test_a_hosted_key_comes_from_the_environment() -> None:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import pytest
 from fakeport import FakePort
 from scenes import make_app, settle, status
 from textual.widgets import OptionList, Static
 
 from letta_tui.seam.intents import CreateAgent, ListAgents, ListDevices, ManageAgent, Quit, UseDevice
-from letta_tui.seam.state import AgentItem, DeviceItem, ModelItem
-from letta_tui.seam.updates import AgentsListed, Closed, DevicesListed, ModelsListed, NeedsDevice
+from letta_tui.seam.state import AgentItem, ConnectionView, DeviceItem, ModelItem
+from letta_tui.seam.updates import (
+    AgentsListed,
+    Closed,
+    ConnectionChanged,
+    DevicesListed,
+    ModelsListed,
+    NeedsDevice,
+)
 from letta_tui.ui.app import LettaTuiApp
 from letta_tui.ui.options import AppOptions, ProfileChoice
 
 PROFILES = (
     ProfileChoice("default", "embedded server", current=True),
     ProfileChoice("work", "wss://letta.example/ws"),
-    ProfileChoice("broken", "https://api.letta.com"),
+    ProfileChoice("broken", "https://api.letta.com", trouble="No API key: set LETTA_API_KEY."),
 )
 
 
@@ -39,6 +47,7 @@ async def test_another_profile_ends_this_worker_and_is_named_to_whoever_started_
         await pilot.press(*"/profile", "enter")
         await settle(pilot, port)
         assert [line.split()[0] for line in shown(app)] == ["▸", "work", "broken"]
+        assert "No API key: set LETTA_API_KEY." in shown(app)[2]
         await pilot.press(*"work", "enter")
         await settle(pilot, port)
         assert port.intents[-1] == Quit("keep")
@@ -56,6 +65,26 @@ async def test_a_profile_that_cannot_be_used_is_refused_with_its_sentence(port: 
         assert app.next_profile == ""
         said = [str(line.render()) for line in app.chat.composer.query(Static)]
         assert any("No API key" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("connection", "said"),
+    [
+        (ConnectionView("ready", "", held=True), "it goes on without this window"),
+        (ConnectionView("ready", "", goes_on="it goes on there"), "it goes on there"),
+        (ConnectionView("ready", ""), "nothing holds the turn"),
+    ],
+)
+async def test_leaving_tells_what_becomes_of_the_turn(
+    port: FakePort, connection: ConnectionView, said: str
+) -> None:
+    app = make_app(port)
+    async with app.run_test() as pilot:
+        port.say(ConnectionChanged(connection), status(activity="streaming"))
+        await settle(pilot, port)
+        await pilot.press("ctrl+q")
+        await settle(pilot, port)
+        assert said in shown(app)[0]
 
 
 async def test_a_running_turn_is_asked_about_before_the_profile_is_left(port: FakePort) -> None:
