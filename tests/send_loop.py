@@ -38,7 +38,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.support.server import RealServer, isolated_env, real_server
+from tests.support.server import RealServer, isolated_env, real_server, until
 
 MOST_KILLS = 3  # of one message
 KINDS = {"answer": 8, "fail": 3, "approve": 3, "own": 2, "own-asks": 2, "vanish": 2}
@@ -178,7 +178,7 @@ class Message:
     @property
     def text(self) -> str:
         call = json.dumps({"mark": self.mark})
-        words = self.loop.chance.choice((1, 20, 60))
+        words = self.loop.chance.choice((1, 20, 60) if self.kind != "vanish" else (40, 120))
         return f"{self.mark} " + {
             "fail": "[[http 400 no such thing]]",
             "approve": f"[[run echo x >> {self.mark} ==> say done]]",
@@ -300,7 +300,7 @@ class Message:
     async def vanish(self) -> None:
         """The server is killed while the command is under way."""
         loop, text, server = self.loop, self.text, self.server
-        killing = asyncio.create_task(self.kill_server(loop.chance.uniform(0.3, 1.1) * loop.usual))
+        killing = asyncio.create_task(self.kill_server())
         code, out, err = await loop.command(*self.arguments(text)[:-1], "--timeout", "15", text)
         await killing
         loop.counts.started += 1
@@ -311,13 +311,22 @@ class Message:
         if code == 1 and runs:
             self.wrong(f"exit 1 while the server is away, and it ran: {err}")
         await asyncio.to_thread(server.start)
+        began = time.monotonic()
         code, out, err = await loop.command(*self.arguments(text))
+        loop.usual += 0.2 * (time.monotonic() - began - loop.usual)
         loop.counts.started += 1
         loop.counts.codes[self.kind, str(code)] += 1
         await self.check(code, out, err)
 
-    async def kill_server(self, after: float) -> None:
-        await asyncio.sleep(after)
+    async def kill_server(self) -> None:
+        """At any time, or once the model has been asked."""
+        chance = self.loop.chance
+        if chance.random() < 0.7:
+            with contextlib.suppress(AssertionError):  # never asked
+                await until(lambda: self.server.runs(self.mark), 3 * self.loop.usual)
+            await asyncio.sleep(chance.random())
+        else:
+            await asyncio.sleep(chance.uniform(0.3, 1.1) * self.loop.usual)
         await asyncio.to_thread(self.server.kill)
         self.loop.counts.servers_killed += 1
 

@@ -14,6 +14,7 @@ from letta_tui.commands.oneshot import Oneshot, Result, headline
 from letta_tui.commands.output import plain, show_json
 from letta_tui.commands.send_report import Report
 from letta_tui.commands.wiring import need_letta, worker_config
+from letta_tui.conversation.words import twice_note
 from letta_tui.ledger.transitions import ENDED
 from letta_tui.ledger.values import Evidence, Send
 from letta_tui.seam.intents import Quit
@@ -85,9 +86,12 @@ def deliver(config: WorkerConfig, context: Context, job: Job) -> int:
     reachable = watch.connection.phase == "ready"
     worker.send(Quit("stop" if stops else "keep"))
     worker.join(30)
+    send = stored(context, job.message_id)
+    if send is not None and "history_twice" in send.last and twice_note(1) not in watch.notes:
+        watch.notes.append(twice_note(1))
     report = Report(
         result,
-        stored(context, job.message_id),
+        send,
         watch.answer,
         stopped=stops,
         stopped_for=stopped_for(context, job.message_id),
