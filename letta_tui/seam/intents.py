@@ -167,7 +167,10 @@ class SetModel:
 
 @dataclass(frozen=True, slots=True)
 class LoadOlder:
-    """The view is near the top of what it has."""
+    """The view is near the top of what it has; ``to_start``: the person wants to go to the beginning, and
+    the view asks again after each page until it is there or the person goes elsewhere."""
+
+    to_start: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,8 +92,8 @@ class Dispatcher:
                 later = self.controls.set_cwd(intent)
             case want.SetModel():
                 later = self.controls.set_model(intent)
-            case want.LoadOlder():
-                later = self._older()
+            case want.LoadOlder(to_start):
+                later = self._older(to_start)
             case want.Reconnect():
                 self.connector.reconnect_now()
             case want.Redact():
@@ -118,12 +118,12 @@ class Dispatcher:
         if place is not None:
             self.desk.ledger.save_draft(self.desk.config.window_id, place, text)
 
-    async def _older(self) -> None:
+    async def _older(self, to_start: bool) -> None:
         desk = self.desk
         if desk.link is None or desk.room is None:
             return
         try:
-            await self.history.older(desk.link, desk.room)
+            await self.history.older(desk.link, desk.room, to_start=to_start)
         except AskFailed as failed:
             desk.tell(f"Older messages could not be read: {failed.words}", "warning")
 

@@ -24,6 +24,8 @@ _KINDS = {
 MOST_PAGES = 200  # a server that pages in circles is left after this many
 MOST_BEHIND = 2_000  # rows a cached transcript may be behind; an older one is replaced, not joined
 DEEP_PAGE = 200  # rows a page when reading further back
+LONG_PAGE = 2_000  # rows a page on the way to the beginning: the server takes its time by the page
+PAGE_TEXT = 1_000_000  # characters a page should not have more of
 
 
 class History:
@@ -32,6 +34,7 @@ class History:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._loading_older = False
+        self._row_size = 0.0  # characters a row had in the last page
 
     async def page(
         self, link: Link, room: Room, *, limit: int, before: str | None = None
@@ -42,7 +45,13 @@ class History:
         page = frame.history_page
         if page is None:
             raise AskFailed("The server's answer about the history could not be read.")
+        if page.messages:
+            self._row_size = sum(len(str(message)) for message in page.messages) / len(page.messages)
         return page, asked, frame.arrival
+
+    def _rows(self, most: int) -> int:
+        """Rows to ask for at once, ``most`` unless they are long."""
+        return max(20, min(most, int(PAGE_TEXT / self._row_size))) if self._row_size else DEEP_PAGE
 
     async def newest(self, link: Link, room: Room) -> HistoryRead:
         """Read and merge the newest rows, and as many pages as it takes to join what was known before."""
@@ -93,25 +102,33 @@ class History:
             compacted=summary,
         )
 
-    async def older(self, link: Link, room: Room, *, limit: int = DEEP_PAGE) -> bool:
-        """Load one page above what is known; false when there is nothing more or one is being loaded."""
-        before = room.transcript.oldest_id
-        if self._loading_older or not room.transcript.more_above or before is None:
+    async def older(self, link: Link, room: Room, *, to_start: bool = False) -> bool:
+        """Load what is above: a page, or as many as it takes until a row is seen (``to_start``: long ones).
+
+        False when there is nothing more or a page is being loaded.
+        """
+        if self._loading_older:
             return False
         self._loading_older = True
         try:
-            page, asked, _ = await self.page(link, room, limit=limit, before=before)
+            while (before := room.transcript.oldest_id) is not None and room.transcript.more_above:
+                limit = self._rows(LONG_PAGE if to_start else DEEP_PAGE)
+                page, asked, _ = await self.page(link, room, limit=limit, before=before)
+                if room.transcript.oldest_id != before:
+                    return True  # a merge meanwhile went further back: this page no longer joins at its end
+                changes = room.transcript.merge_history(
+                    page.messages,
+                    asked=asked,
+                    order="desc",
+                    newest=False,
+                    has_more=page.has_more and bool(page.messages),
+                )
+                self._desk.put(*changes)
+                if changes:
+                    break
         finally:
             self._loading_older = False
-        if room.transcript.oldest_id != before:
-            return True  # a merge meanwhile went further back: this page no longer joins at its end
-        has_more = page.has_more and bool(page.messages)
-        self._desk.put(
-            *room.transcript.merge_history(
-                page.messages, asked=asked, order="desc", newest=False, has_more=has_more
-            )
-        )
-        return has_more
+        return room.transcript.more_above
 
 
 def _row(message: Mapping[str, Any]) -> HistoryRow:

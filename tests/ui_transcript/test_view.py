@@ -87,6 +87,56 @@ async def test_older_rows_are_asked_for_once_and_move_nothing() -> None:
         assert [line for line in screen(view) if line] == [line for line in before if line]
 
 
+def ways_to_start(app: Gallery) -> list[bool]:
+    return [each.to_start for each in app.asked if isinstance(each, TranscriptView.NearTop)]
+
+
+async def test_the_way_to_the_beginning_goes_on_until_it_is_there() -> None:
+    app = Gallery(fill(numbered(40, 160), more_above=True))
+    async with app.run_test(size=(60, 20)) as pilot:
+        view = app.view
+        await settle(pilot)
+        view.jump_top()
+        for start in (120, 80, 40, 0):
+            asked = (160 - start) // 40
+            await settle(pilot, lambda asked=asked: ways_to_start(app) == [True] * asked)
+            view.apply(TranscriptChanged((Splice(0, 0, numbered(40, start)),), more_above=start > 0))
+            await settle(pilot)
+            assert screen(view)[0] == f"message {start}"
+        assert ways_to_start(app) == [True] * 4
+        view.apply(TranscriptChanged((Splice(0, 0, numbered(1, 999)),)))
+        await settle(pilot)
+        assert screen(view)[:2] != ["message 999", "second line"]
+
+
+async def test_whoever_goes_elsewhere_is_not_taken_to_the_beginning() -> None:
+    app = Gallery(fill(numbered(100, 100), more_above=True))
+    async with app.run_test(size=(60, 20)) as pilot:
+        view = app.view
+        await settle(pilot)
+        view.jump_top()
+        await settle(pilot, lambda: ways_to_start(app) == [True])
+        view.scroll_relative(y=150, animate=False)
+        await settle(pilot)
+        before = screen(view)
+        view.apply(TranscriptChanged((Splice(0, 0, numbered(100)),), more_above=True))
+        await settle(pilot)
+        assert screen(view) == before
+        assert ways_to_start(app) == [True]
+
+
+async def test_older_rows_that_did_not_come_are_asked_for_again() -> None:
+    app = Gallery(fill(numbered(100, 100), more_above=True))
+    async with app.run_test(size=(60, 20)) as pilot:
+        view = app.view
+        await settle(pilot)
+        for times in (1, 2):
+            view.scroll_relative(y=-300, animate=False)
+            await settle(pilot, lambda times=times: len(ways_to_start(app)) == times)
+            view.jump_bottom()
+            await settle(pilot)
+
+
 async def test_a_resize_keeps_the_row_that_is_read() -> None:
     text = "many words that wrap differently at every width there is " * 8
     rows = tuple(Row(f"r{n}", "assistant", f"number {n}\n\n{text}") for n in range(60))

@@ -226,6 +226,25 @@ async def test_a_long_history_is_painted_from_its_newest_page_and_all_of_it_can_
     assert [row.text for row in seat.rows] == [f"row {n}" for n in range(10_000)]
 
 
+@pytest.mark.parametrize(("size", "pages"), [(10, 8), (10_000, 30)])
+async def test_the_way_to_the_beginning_takes_few_pages_unless_the_rows_are_long(
+    server: FakeServer, start: Start, size: int, pages: int
+) -> None:
+    server.rows = [
+        server.row("user_message", content=f"row {n} " + "x" * size, otid=f"o{n}") for n in range(2_500)
+    ]
+    seat = await start().ready()
+    before = len(server.commands("conversation_messages_list"))
+    while not seat.rows[0].text.startswith("row 0 "):
+        oldest = seat.rows[0].key
+        seat.send(LoadOlder(to_start=True))
+        await seat.until(lambda oldest=oldest: seat.rows[0].key != oldest, what="older rows")
+    asked = server.commands("conversation_messages_list")[before:]
+    assert len(asked) <= pages
+    longest = max(command["query"]["limit"] for command in asked)
+    assert longest > 1_000 if size == 10 else longest < 200
+
+
 async def test_two_runs_of_one_message_are_told_once(server: FakeServer, start: Start) -> None:
     seat = await start().ready()
     server.hold_turns = True

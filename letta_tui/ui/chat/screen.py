@@ -300,8 +300,8 @@ class ChatScreen(ActionScreen):
 
     # -- messages of the transcript
 
-    def on_transcript_view_near_top(self) -> None:
-        self.port.send(LoadOlder())
+    def on_transcript_view_near_top(self, message: TranscriptView.NearTop) -> None:
+        self.port.send(LoadOlder(message.to_start))
 
     def on_transcript_view_copy_requested(self, message: TranscriptView.CopyRequested) -> None:
         self.copy(message.text, message.what)

@@ -13,10 +13,11 @@ class Moving(Surface):
     # Moving
 
     def jump_top(self) -> None:
-        """To the first row."""
+        """To the first row; where older ones can be loaded, until the first of all is here."""
         if len(self._entries):
-            self._cursor = self._entries.items[0].row.key
-            self._stand_at(0, 0)
+            self._go_to_start()
+            self._asked_for_older = False
+            self._stand_at(0, 0, to_start=self._more_above)
 
     def jump_bottom(self) -> None:
         """To the end, following it again."""
@@ -173,8 +174,9 @@ class Moving(Surface):
                 self._stand_at(*self._walk(index, 0, -back))
         self.refresh()
 
-    def _stand_at(self, index: int, line: int) -> None:
+    def _stand_at(self, index: int, line: int, to_start: bool = False) -> None:
         self.following = False
+        self._to_start = to_start
         self._anchor = (self._entries.items[index].row.key, line)
         self._compose_frame()
         if self._frame and self._frame[-1][0] is self._entries.items[-1]:

@@ -27,7 +27,7 @@ from letta_tui.ui.transcript.painting import GUTTER, Painter
 
 FRAME = 1 / 30
 """Seconds between two paintings of what streams in."""
-_NEAR = 8  # lines from the top at which older rows are asked for
+_NEAR = 2  # screens from the top at which older rows are asked for
 
 
 class Surface(ScrollView):
@@ -37,7 +37,14 @@ class Surface(ScrollView):
     new_below: reactive[bool] = reactive(False, repaint=False)
 
     class NearTop(Message, namespace="transcript_view"):
-        """The person is near the top and there are older rows to load (posted once per arrival there)."""
+        """The person is near the top and there are older rows to load (posted once per arrival there).
+
+        ``to_start``: the person wants to go to the beginning; posted again after each page until there.
+        """
+
+        def __init__(self, to_start: bool = False) -> None:
+            super().__init__()
+            self.to_start = to_start
 
     class FollowChanged(Message, namespace="transcript_view"):
         """``following`` or ``new_below`` changed."""
@@ -68,6 +75,7 @@ class Surface(ScrollView):
         self._clock: Timer | None = None  # runs while something waits to be drawn
         self._more_above = False
         self._asked_for_older = False
+        self._to_start = False  # on the way to the beginning, which may not be here yet
         self._thumb: tuple[int, int] | None = None  # the scrollbar's, as it was drawn
         self._moving = False  # the scroll position is being set by us
 
@@ -98,9 +106,12 @@ class Surface(ScrollView):
             if update.reset or any(splice.start == 0 for splice in update.splices):
                 self._asked_for_older = False
         self._entries.apply(update)
+        if self._to_start and len(self._entries):
+            self._go_to_start()
         if isinstance(update, TranscriptChanged) and update.reset:
             self._cursor = None
             self._anchor = None
+            self._to_start = False
             self.following = True
             self.new_below = False
         elif not self.following:
@@ -199,9 +210,21 @@ class Surface(ScrollView):
         self._anchor = (entries.items[top].row.key, line)
         self._set_scroll(entries.heights.prefix(top) + line)
         entries.trim()
-        if self._more_above and not self._asked_for_older and entries.heights.prefix(top) + line < _NEAR:
+        self._ask_for_older(entries.heights.prefix(top) + line < _NEAR * height)
+
+    def _ask_for_older(self, near: bool) -> None:
+        if not self._more_above:
+            self._to_start = False
+        elif not near:
+            self._asked_for_older = False  # also when it failed: whoever comes back asks again
+        elif not self._asked_for_older:
             self._asked_for_older = True
-            self.post_message(self.NearTop())
+            self.post_message(self.NearTop(self._to_start))
+
+    def _go_to_start(self) -> None:
+        self.following = False
+        self._cursor = self._entries.items[0].row.key
+        self._anchor = (self._cursor, 0)
 
     def _fill(self, top: int, line: int, height: int) -> list[tuple[Entry, int]]:
         frame: list[tuple[Entry, int]] = []
@@ -301,6 +324,7 @@ class Surface(ScrollView):
         """The person scrolled: a short way by true heights, a long one by estimates."""
         entries = self._entries
         change = new - old
+        self._to_start = False
         if new >= self.max_scroll_y and change > 0:
             self._follow()
             return
@@ -319,6 +343,7 @@ class Surface(ScrollView):
 
     def _follow(self) -> None:
         self.following = True
+        self._to_start = False
         self.new_below = False
         self._compose_frame()
         self.refresh()
