@@ -9,16 +9,6 @@ import ssl
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from websockets.exceptions import (
-    ConnectionClosed,
-    InvalidHandshake,
-    InvalidMessage,
-    InvalidProxy,
-    InvalidStatus,
-    InvalidURI,
-    ProxyError,
-)
-
 from letta_tui.transport.connection import Refused, RefusedKind
 
 _UNREACHABLE = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN}
@@ -26,6 +16,16 @@ _UNREACHABLE = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHO
 
 def connect_failure(error: BaseException, url: str, *, had_token: bool) -> Refused:
     """Why no connection to ``url`` was made."""
+    # Loaded by whoever connects; the words for the hosted service need none of it.
+    from websockets.exceptions import (
+        InvalidHandshake,
+        InvalidMessage,
+        InvalidProxy,
+        InvalidStatus,
+        InvalidURI,
+        ProxyError,
+    )
+
     parts = urlsplit(url)
     scheme_port = 443 if parts.scheme in ("wss", "https") else 80
     where = f"{parts.hostname}:{parts.port or scheme_port}"
@@ -112,6 +112,8 @@ def _system_words(error: OSError, where: str) -> tuple[RefusedKind, str]:
 
 def lost_words(error: BaseException) -> str:
     """Why a connection that was there is gone."""
+    from websockets.exceptions import ConnectionClosed
+
     if not isinstance(error, ConnectionClosed):
         return "The connection broke."
     received, sent = error.rcvd, error.sent

@@ -11,7 +11,6 @@ from letta_tui.ledger.errors import LedgerError
 from letta_tui.protocol import Runtime, commands
 from letta_tui.transport.backoff import Backoff
 from letta_tui.transport.client import Client
-from letta_tui.transport.connect import open_connection
 from letta_tui.transport.connection import Connection, ConnectionLost, Refused, TransportError
 from letta_tui.transport.endpoint import Endpoint, server_key
 from letta_tui.transport.gaps import GapSync
@@ -116,6 +115,9 @@ class Connector:
         if self._open is not None:
             connection = await self._open(endpoint)
         else:
+            # Here: what was last known is on the screen by the time it is loaded.
+            from letta_tui.transport.connect import open_connection
+
             connection = await open_connection(endpoint, scope)
         client = Client(connection, new_id=desk.config.hands.new_id)
         client.on_frame = lambda frame: self._heard()

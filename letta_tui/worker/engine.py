@@ -116,7 +116,6 @@ class Engine:
             connector=connector,
             publisher=publisher,
         )
-        windows.register(ledger, config.window_id)
         salvage = ledger.opening.salvage
         if salvage is not None:
             desk.tell(salvage.words, "warning")
@@ -130,6 +129,7 @@ class Engine:
                 self._judge.offline(self._desk.room)
         except LedgerError as error:
             self._desk.tell(error.words, "error")
+        windows.register(self._desk.ledger, self._config.window_id)
         self._desk.tasks.spawn(self._connector.run(), "connection")
         self._desk.tasks.spawn(self._watch.run(), "watch")
         while True:

@@ -6,8 +6,6 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-import psutil
-
 from letta_tui.ledger.errors import LedgerError
 from letta_tui.ledger.store import Ledger
 
@@ -16,9 +14,12 @@ _PREFIX = "window:"
 
 def register(ledger: Ledger, window_id: str) -> None:
     """Note this process as the owner of the window. Failing is no harm: its draft can then be taken over."""
+    started = _started(os.getpid())
+    if started is None:
+        return
     try:
-        ledger.set_setting(_PREFIX + window_id, {"pid": os.getpid(), "started": _started(os.getpid())})
-    except (LedgerError, psutil.Error):
+        ledger.set_setting(_PREFIX + window_id, {"pid": os.getpid(), "started": started})
+    except LedgerError:
         return
 
 
@@ -27,12 +28,17 @@ def is_alive(ledger: Ledger, window_id: str) -> bool:
     noted: Any = ledger.setting(_PREFIX + window_id)
     if not isinstance(noted, Mapping) or not isinstance(noted.get("pid"), int):
         return False
-    try:
-        started = _started(noted["pid"])
-    except psutil.Error:
+    started = _started(noted["pid"])
+    if started is None:
         return False
     return isinstance(noted.get("started"), int | float) and abs(started - noted["started"]) < 2.0
 
 
-def _started(pid: int) -> float:
-    return float(psutil.Process(pid).create_time())
+def _started(pid: int) -> float | None:
+    """When the process began; ``None`` when there is none."""
+    import psutil  # not before the window has something to show
+
+    try:
+        return float(psutil.Process(pid).create_time())
+    except psutil.Error:
+        return None
