@@ -54,7 +54,9 @@ def ran_again(send: Send) -> bool:
 
 
 def remark(send: Send) -> str:
-    """What the sign of a delivered message does not say; "" when that is everything."""
+    """What the sign of a message does not say; "" when that is everything."""
+    if send.delivery == "unconfirmed" and last_told(send).sentence == "lost_safe":
+        return "did not arrive"
     if send.delivery != "delivered":
         return ""
     if ran_again(send):

@@ -260,7 +260,7 @@ class Entry:
 
     def row(self) -> Row:
         send = self.send
-        note = send.note if send is not None and send.delivery == "delivered" else ""
+        note = send.note if send is not None and send.delivery in ("delivered", "unconfirmed") else ""
         return Row(
             key=self.key,
             kind=self.kind,

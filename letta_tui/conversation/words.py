@@ -86,7 +86,7 @@ _BY_SENTENCE: Mapping[str, str] = {
     "delivered_again": "The server restarted and ran this again. The history has one of the two runs.",
     "lost_safe": (
         "The server does not have it: it is not running, not queued and not in the history."
-        " Sent again it cannot run twice, because the server would know its number."
+        " Sent again it runs once: the server knows a repeated message by its number."
     ),
     "unknown_old": (
         "It may or may not have arrived. It is not in the history, but it was sent so long ago that the"
@@ -145,14 +145,14 @@ _RISKS: Mapping[str, str] = {
     "": "",
     "safe_same_id": "",
     "may_run_twice": "If the first one arrived after all, both run.",
-    "both_if_late": "It goes as a new message: should the first one turn up late, both run.",
-    "server_may_rerun": "If the server restarts and finds the first one, both run.",
+    "both_if_late": "If the first one turns up late, both run.",
+    "server_may_rerun": "If a restart of the server brings the first one back, both run.",
     "text_gone": "The text is gone from here.",
-    "text_gone_may_run": "The text is gone from here. If the server has it, it may still run.",
+    "text_gone_may_run": "The text is gone from here. It may still run if the server has it.",
 }
 
 _ACTION_RISKS: Mapping[Action, str] = {
-    "discard": "The text is gone from here. If the server has it, it may still run.",
+    "discard": "The text is gone from here. It may still run if the server has it.",
     "restart": "Anything that is running there is stopped.",
 }
 

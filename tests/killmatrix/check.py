@@ -42,6 +42,13 @@ async def check(
         one_tool(ground, story, allowed, served, outcome)
 
 
+def check_kept(ground: Field, story: Story, outcome: Outcome, submitted: Iterable[str]) -> None:
+    """The server has lost the conversation: what was sent into it is still in the ledger, text and all."""
+    with ground.ledger() as ledger:
+        known = {send.client_message_id for send in ledger.sends() if story.mark in send.text}
+    outcome.violations += [f"has vanished: {key}" for key in set(submitted) - known - lost(story)]
+
+
 def lost(story: Story) -> set[str]:
     """What need not be on disk: the kill came before."""
     return {story.mine} if story.cell.point == "submit.before_prepare" else set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import subprocess
@@ -147,6 +148,12 @@ class Field:
                     self._asked.append(entry["user"])
         asked = [text for text in self._asked if mark in text]
         return sum(number == 0 or mark in text.splitlines()[-1] for number, text in enumerate(asked))
+
+    def emptied(self, conversation: str) -> bool:
+        """Whether the server has left the conversation's file without a byte (0.34.12 writes it in place)."""
+        name = base64.urlsafe_b64encode(f"conversation:{conversation}".encode()).decode().rstrip("=")
+        file = self.paths.data / "demo" / "backend" / "conversations" / name / "conversation.json"
+        return file.exists() and file.stat().st_size == 0
 
     def ledger(self) -> Ledger:
         return Ledger.open(self.paths.ledger, Hands().stamp)

@@ -31,6 +31,8 @@ async def through(seat: Seat, patience: float = PATIENCE) -> int:
                 pressed[approval.request_id] = now
                 seat.send(Decide(approval.request_id, "allow"))
         question = seat.question
+        if is_gone(seat):
+            return True
         if question is not None and question is not answered:
             restarts, answered = restarts + 1, question
             assert "restart" in [each.action for each in question.choices], question
@@ -43,6 +45,21 @@ async def through(seat: Seat, patience: float = PATIENCE) -> int:
 
     await seat.until(over, patience, "everything comes to its end")
     return restarts
+
+
+def is_gone(seat: Seat) -> bool:
+    """The server says that it has no such conversation; nothing goes on before the person has chosen."""
+    return seat.question is not None and seat.question.id == "gone"
+
+
+async def opened(seat: Seat) -> None:
+    """Until the conversation is there, or the server says that it has it no more."""
+
+    def there() -> bool:
+        known = seat.connection is not None and seat.connection.phase == "ready" and seat.connection.can_send
+        return known or is_gone(seat)
+
+    await seat.until(there, PATIENCE, "connected and recovered")
 
 
 def going_on(seat: Seat) -> bool:

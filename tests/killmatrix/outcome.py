@@ -18,6 +18,7 @@ class Outcome:
     tools: int = 0  # allowed calls that ran once
     chosen: list[str] = field(default_factory=list)  # "unknown: send_new", of what was offered
     restarts: int = 0  # wedged conversations, in which the person took the restart that was offered
+    gone: int = 0  # conversations whose file the server had emptied as it was killed
     unlucky: int = 0  # second runs whose risk had been told and taken
     violations: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -30,6 +31,7 @@ class Outcome:
         words = "; ".join(self.violations) or "ok"
         extra = [f"the person: {', '.join(self.chosen)}"] if self.chosen else []
         extra += ["the server ran it again, and that is said"] if self.reran else []
+        extra += ["the server lost the conversation, and that is said"] if self.gone else []
         extra += ["wedged, restarted"] if self.restarts else []
         extra += [] if self.reached else ["step not reached"]
         told = f" [{'; '.join(extra)}]" if extra else ""

@@ -13,13 +13,13 @@ import psutil
 from letta_tui.commands.explain import case_of
 from letta_tui.conversation.explain import explain_data
 from letta_tui.ledger.transitions import HOLDS
-from letta_tui.seam.intents import ResolveSend, Submit
+from letta_tui.seam.intents import AnswerQuestion, ResolveSend, Submit
 from letta_tui.seam.state import Delivery, SendView
 from letta_tui.worker.config import Target
 from tests.killmatrix.cells import Cell
-from tests.killmatrix.check import check
+from tests.killmatrix.check import check, check_kept
 from tests.killmatrix.field import STRANGE, Field, finish
-from tests.killmatrix.hands import choice, through
+from tests.killmatrix.hands import choice, is_gone, opened, through
 from tests.killmatrix.outcome import Outcome
 from tests.killmatrix.story import Story
 from tests.killmatrix.window import play as play_steps
@@ -56,7 +56,10 @@ async def _play(ground: Field, story: Story, outcome: Outcome) -> None:
         submitted = await shoot(ground, story, outcome, conversation)
     await ground.revive()
     await come_back(ground, story, outcome, conversation)
-    await check(ground, story, outcome, conversation, submitted)
+    if outcome.gone:
+        check_kept(ground, story, outcome, submitted)
+    else:
+        await check(ground, story, outcome, conversation, submitted)
 
 
 async def shoot(
@@ -113,7 +116,11 @@ async def again(ground: Field, story: Story, outcome: Outcome, conversation: str
             rows = json.dumps(await ground.history(conversation))
             if story.mine not in rows or f"answer-{story.mark}" not in rows:
                 outcome.violations.append("exit code 0, but history lacks the message or its reply")
-        if code in (0, 3) or (code == 5 and data.get("delivery") in ("unknown", "vanished")):
+        if (
+            is_gone(beside)
+            or code in (0, 3)
+            or (code == 5 and data.get("delivery") in ("unknown", "vanished"))
+        ):
             return
     outcome.violations.append(f"no end after {AGAIN} attempts: exit code {code}, {data.get('error')}")
 
@@ -122,9 +129,12 @@ async def come_back(ground: Field, story: Story, outcome: Outcome, conversation:
     """A relaunch to which no conversation is named: it has to know by itself."""
     seat = ground.seat(Target(), STRANGE if story.cell.back == "new" else None)
     try:
-        await seat.ready(60)
+        await opened(seat)
         if seat.status.conversation_id != conversation:
             outcome.violations.append(f"opened {seat.status.conversation_id} instead of {conversation}")
+            return
+        if is_gone(seat):
+            await begin_anew(ground, story, outcome, conversation, seat)
             return
         outcome.restarts += await through(seat)
         if story.cell.back == "keep":
@@ -133,6 +143,22 @@ async def come_back(ground: Field, story: Story, outcome: Outcome, conversation:
         await usable(story, outcome, seat)
     finally:
         await seat.quit()
+
+
+async def begin_anew(ground: Field, story: Story, outcome: Outcome, conversation: str, seat: Seat) -> None:
+    """The server has lost the conversation. It is said, and only the person's choice opens another one."""
+    if not ground.emptied(conversation):
+        outcome.violations.append(f"called gone, and the server has it: {seat.question}")
+    outcome.gone += 1
+    assert seat.question is not None
+    seat.send(AnswerQuestion(seat.question.id, "new"))
+    await seat.until(
+        lambda: seat.question is None and seat.status.conversation_id not in ("", conversation),
+        30,
+        "a new conversation",
+    )
+    await seat.ready(30)
+    await usable(story, outcome, seat)
 
 
 async def take_offers(ground: Field, story: Story, outcome: Outcome, seat: Seat) -> None:
@@ -213,7 +239,7 @@ async def kept(ground: Field, story: Story, outcome: Outcome, seat: Seat) -> Sea
             outcome.violations.append("written behind a message that is not known")
     outcome.chosen += [f"{delivery}: kept" for delivery in offered.values()]
     seat = ground.seat(Target())
-    await seat.ready(60)
+    await opened(seat)
     await through(seat)
     now = {s.client_message_id: s.delivery for s in seat.sends if s.choices}
     if set(now) != set(offered):

@@ -48,7 +48,9 @@ def totals(outcomes: Sequence[Outcome]) -> list[str]:
         f"{sum(o.tools for o in outcomes)}",
         f"run again by the server, and said: {sum(o.reran for o in outcomes)}; "
         f"run twice after the person took the risk: {sum(o.unlucky for o in outcomes)}",
-        f"wedged conversations, restarted by the person: {sum(o.restarts for o in outcomes)}",
+        f"wedged conversations, restarted by the person: {sum(o.restarts for o in outcomes)}; "
+        f"conversations whose file the server emptied as it was killed, which is said: "
+        f"{sum(o.gone for o in outcomes)}",
         f"offered, and taken by the person: {sum(chosen.values())}",
         *(f"  {words}: {n}" for words, n in sorted(chosen.items())),
         f"came back as: {', '.join(f'{name} {n}' for name, n in sorted(back.items()))}",

@@ -23,7 +23,7 @@ from letta_tui.practice.demo import prepare
 from letta_tui.seam.intents import CancelQueued, Decide, ResolveSend, Submit
 from letta_tui.seam.state import Action
 from letta_tui.worker.config import Target
-from tests.killmatrix.hands import through
+from tests.killmatrix.hands import opened, through
 from tests.support.seat import Seat
 
 UNTAKEN = ("prepared", "unconfirmed")
@@ -32,7 +32,7 @@ UNTAKEN = ("prepared", "unconfirmed")
 async def play(
     seat: Seat, steps: list[list[str]], done: Callable[[list[str]], None] = lambda step: None
 ) -> None:
-    await seat.ready(40)
+    await opened(seat)
     for step in steps:
         match step:
             case ["say", text, key]:

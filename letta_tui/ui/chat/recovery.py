@@ -196,7 +196,7 @@ class ChoiceCard(Vertical, can_focus=True):
 
 
 def _choice_lines(choices: tuple[Choice, ...]) -> list[Content]:
-    """What risks nothing shares a line, so that a small terminal shows everything; a risk has one of its own."""
+    """What risks nothing shares a line, so that a small terminal shows all; a risk has a line of its own."""
     safe_ones = [choice for choice in choices if not choice.risk]
     together = [
         part
