@@ -24,10 +24,11 @@ class ProfileChoice:
 class AppOptions:
     """Settings of one run of the view.
 
-    ``theme`` "": the one that goes with the terminal. ``clock`` gives seconds since the epoch; tests freeze it. ``hints`` are things to try, shown while the
-    conversation is empty. ``log_path`` gets tracebacks, never text of a conversation. ``on_shown`` is called
-    once, after the first picture. ``profiles`` can be changed to; ``check_profile`` says, before this one is
-    left, in one sentence what is wrong with another ("" when nothing is).
+    ``theme`` "": the one that goes with the terminal. ``clock`` gives seconds since the epoch; tests freeze
+    it. ``hints`` are things to try, shown while the conversation is empty. ``log_path`` gets tracebacks,
+    never text of a conversation. ``on_shown`` is called once, after the first picture. ``profiles`` can be
+    changed to; ``check_profile`` says, before this one is left, in one sentence what is wrong with another
+    ("" when nothing is).
     """
 
     theme: Literal["dark", "light", ""] = ""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 from textual.theme import Theme
 
 DARK = Theme(
@@ -55,3 +58,8 @@ LIGHT = Theme(
         "remove-bg": "#fbe0df",
     },
 )
+
+
+def usual(environ: Mapping[str, str]) -> Literal["dark", "light"]:
+    """The palette that goes with the terminal, as far as it tells: ``COLORFGBG`` ends in the background."""
+    return "light" if environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15") else "dark"
