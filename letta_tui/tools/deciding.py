@@ -149,6 +149,14 @@ def lost_note(call: ToolCall) -> str:
     return f"{call.tool_name} ran, but its answer did not reach the server. It is not run again."
 
 
+def changed_note(before: Sequence[str], now: Sequence[str]) -> str:
+    """What a server of tools offers now and did not, and what it does not any more; "" when all are there."""
+    new = [name for name in now if name not in before]
+    gone = [name for name in before if name not in now]
+    notes = [f"New tools: {', '.join(new)}."] if new else []
+    return " ".join([*notes, f"Tools no longer offered: {', '.join(gone)}."] if gone else notes)
+
+
 def session_notes(
     before: Mapping[str, Any], *, tools: Sequence[str], cwd: str, device: str, missing: Sequence[str] = ()
 ) -> list[str]:

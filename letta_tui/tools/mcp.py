@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import json
 import logging
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import IO, Any
 
@@ -24,6 +25,7 @@ log = logging.getLogger(__name__)
 START_SECONDS = 20.0
 STOP_SECONDS = 8.0  # longer than the package takes to end a server that does not want to
 LIST_SECONDS = 10.0
+LISTEN_AGAIN_SECONDS = 1.0
 _MOST_PAGES = 100
 
 MISSING = "MCP servers need a package: pip install 'letta-tui[mcp]'."
@@ -43,10 +45,11 @@ def installed() -> bool:
 
 
 class McpSession:
-    """One server. ``start`` again after it has died starts it anew."""
+    """One server. ``start`` again after it has died starts it anew. ``on_change``: it offers other tools."""
 
-    def __init__(self, server: McpServer) -> None:
+    def __init__(self, server: McpServer, on_change: Callable[[], None] = lambda: None) -> None:
         self.server = server
+        self._on_change = on_change
         self._task: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
         self._client: Any = None
@@ -131,7 +134,12 @@ class McpSession:
                     self._client = client
                     if not ready.done():
                         ready.set_result(None)
-                    await stop.wait()
+                    listening = asyncio.create_task(self._listen(client), name=f"mcp {self.server.name} news")
+                    try:
+                        await stop.wait()
+                    finally:
+                        listening.cancel()
+                        await asyncio.gather(listening, return_exceptions=True)
             except asyncio.CancelledError:
                 raise
             except BaseException as error:
@@ -148,6 +156,27 @@ class McpSession:
                 if not ready.cancelled():
                     ready.exception()  # whoever gave up waiting does not read it
 
+    async def _listen(self, client: Any) -> None:
+        """Newer servers tell of changes to those who ask for it; older ones by a message (``_heard``)."""
+        refused = importlib.import_module("mcp.client.subscriptions").ListenNotSupportedError
+        while True:
+            try:
+                async with client.listen(tools_list_changed=True) as news:
+                    async for _ in news:
+                        self._on_change()
+            except refused:
+                return
+            except Exception as error:
+                log.info("MCP server %s tells no news: %r", self.server.name, error)
+                if not self.alive or "Lost" not in type(error).__name__:
+                    return
+                self._on_change()  # what was told meanwhile is not repeated
+            await asyncio.sleep(LISTEN_AGAIN_SECONDS)
+
+    async def _heard(self, message: object) -> None:
+        if getattr(message, "method", "") == "notifications/tools/list_changed":
+            self._on_change()
+
     async def _connect(self, stack: AsyncExitStack, said: IO[str]) -> Any:
         mcp = importlib.import_module("mcp")
         server = self.server
@@ -157,21 +186,23 @@ class McpSession:
             token = token_of(server)
             headers = {"Authorization": f"Bearer {token}"} if token else None
             client = await stack.enter_async_context(http.create_mcp_http_client(headers=headers))
-            return mcp.Client(http.streamable_http_client(server.url, http_client=client), client_info=info)
+            transport = http.streamable_http_client(server.url, http_client=client)
+            return mcp.Client(transport, client_info=info, message_handler=self._heard)
         parameters = mcp.StdioServerParameters(
             command=server.command[0],
             args=list(server.command[1:]),
             env={**os.environ, **server.environment},
             cwd=server.cwd,
         )
-        return mcp.Client(mcp.stdio_client(parameters, errlog=said), client_info=info)
+        transport = mcp.stdio_client(parameters, errlog=said)
+        return mcp.Client(transport, client_info=info, message_handler=self._heard)
 
 
 class McpHost:
     """All servers of a profile. A server that fails is told of and does not keep the others waiting."""
 
-    def __init__(self, servers: Sequence[McpServer]) -> None:
-        self._sessions = {server.name: McpSession(server) for server in servers}
+    def __init__(self, servers: Sequence[McpServer], on_change: Callable[[], None] = lambda: None) -> None:
+        self._sessions = {server.name: McpSession(server, on_change) for server in servers}
 
     async def offer(self) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
         """Start what does not run, and list; the tools, and a sentence for each server that failed."""
@@ -226,19 +257,35 @@ def tool_of(server: McpServer, raw: Any) -> Tool:
 
 
 def outcome_of(result: Any) -> Outcome:
-    """A result as text. What is no text is named, since a model reads only text here."""
-    parts: list[str] = []
-    for part in result.content or ():
-        text = getattr(part, "text", None)
-        resource = getattr(part, "resource", None)
-        if isinstance(text, str):
-            parts.append(text)
-        elif resource is not None and isinstance(getattr(resource, "text", None), str):
-            parts.append(resource.text)
-        else:
-            kind = getattr(part, "mime_type", None) or getattr(part, "type", "something")
-            parts.append(f"[{kind}, which cannot be shown as text]")
+    """A result as text. What is no text is named with its size, since a model reads only text here."""
+    parts = [_part(part) for part in result.content or ()]
+    structured = getattr(result, "structured_content", None)
+    if structured is not None and not any(getattr(part, "text", None) for part in result.content or ()):
+        # A server says the same as text too, unless it is of the kind that does not.
+        parts.append(json.dumps(structured, ensure_ascii=False))
     return Outcome("\n".join(parts), failed=bool(result.is_error))
+
+
+def _part(part: Any) -> str:
+    """One block of a result."""
+    resource = getattr(part, "resource", None)
+    text = getattr(part, "text", None) if resource is None else getattr(resource, "text", None)
+    if isinstance(text, str):
+        return text
+    kind = getattr(part, "type", "something")
+    if kind == "resource_link":
+        return f"[link to {part.name}: {part.uri}]"
+    source = part if resource is None else resource
+    data = getattr(source, "data", None) or getattr(source, "blob", None) or ""
+    what = getattr(source, "mime_type", None) or kind
+    where = f" {source.uri}" if resource is not None else ""
+    return f"[{what}{where}, {_size(data)}, not shown: only text is told here]"
+
+
+def _size(encoded: str) -> str:
+    """Of base64 text, decoded."""
+    size = len(encoded) * 3 // 4 - encoded[-2:].count("=")
+    return f"{size} bytes" if size < 1000 else f"{round(size / 1000)} KB"
 
 
 def _words(error: BaseException) -> str:

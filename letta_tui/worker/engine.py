@@ -63,7 +63,7 @@ class Engine:
             return await self._work()
         finally:
             await self._desk.tasks.cancel_all()
-            await self._toolbox.close()
+            await self._toolbox.offering.close()
             ledger.close()
 
     def _build(self, ledger: Ledger) -> None:

@@ -111,7 +111,7 @@ class Opener:
             conversation_id=wish.conversation_id,
             cwd=cwd,
             skill_sources=session.skill_sources,
-            external_tools=await self._toolbox.groups(),
+            external_tools=await self._toolbox.offering.groups(),
             client_info=self._client_info(),
         )
         started = await self._start(link, command, place)
@@ -122,8 +122,8 @@ class Opener:
         self._remember(link, room, started, session, mode=mode, cwd=cwd)
         room.restored = session_notes(
             {**state, "cwd": cwd},
-            tools=self._toolbox.names,
-            missing=self._toolbox.missing,
+            tools=self._toolbox.offering.names,
+            missing=self._toolbox.offering.missing,
             cwd=(room.device.cwd if room.device is not None else None) or "",
             device=session.device,
         )
@@ -139,7 +139,7 @@ class Opener:
             create_conversation={},
             cwd=config.cwd,
             skill_sources=session.skill_sources,
-            external_tools=await self._toolbox.groups(),
+            external_tools=await self._toolbox.offering.groups(),
             client_info=self._client_info(),
         )
         try:
@@ -176,7 +176,7 @@ class Opener:
         room = self._entrance.enter(link, place, relaunched=False)
         self._events.catch_up(link, frame.arrival)
         self._remember(link, room, started, session, mode=mode, cwd=config.cwd)
-        room.restored = list(self._toolbox.missing)
+        room.restored = list(self._toolbox.offering.missing)
         # What was replayed before the room existed was dropped: a sync replays it.
         synced = await ask(link.client, commands.sync(room.runtime))
         self._events.catch_up(link, synced.arrival)
@@ -231,7 +231,7 @@ class Opener:
             state={
                 "mode": actual,
                 "cwd": folder,
-                "external_tools": list(self._toolbox.names),
+                "external_tools": list(self._toolbox.offering.names),
                 **session.stored(),
             },
             window_id=desk.config.window_id,

@@ -10,7 +10,6 @@ import asyncio
 import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from letta_tui.conversation.headlines import headline, pretty
 from letta_tui.ledger.errors import LedgerError
@@ -32,20 +31,19 @@ from letta_tui.tools.deciding import (
     plan,
     returns,
 )
-from letta_tui.tools.mcp import McpHost
 from letta_tui.tools.running import run
 from letta_tui.tools.values import SERVER_WAITS, Outcome, Tool
 from letta_tui.transport.connection import TransportError
 from letta_tui.worker import windows
 from letta_tui.worker.approving import Decider
 from letta_tui.worker.crashpoints import reached
-from letta_tui.worker.desk import AskFailed, Desk, Link
+from letta_tui.worker.desk import Desk, Link
+from letta_tui.worker.offering import Offering
 from letta_tui.worker.publishing import Publisher
 from letta_tui.worker.room import Room
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 8.0  # seconds the opening of a conversation waits for MCP servers; later ones are added
 MARGIN = 15.0  # seconds before the server stops waiting at which a call is given up here
 
 Key = tuple[Place, str]
@@ -66,67 +64,18 @@ class Toolbox:
         self._desk = desk
         self._publisher = publisher
         self._decider = decider
-        self._host = McpHost(desk.config.mcp)
-        self._own = {tool.name: tool for tool in desk.config.tools}
-        self._offered: dict[str, Tool] = dict(self._own)
-        self._missing: tuple[str, ...] = ()
-        self._looking: asyncio.Task[None] | None = None
-        self._late = False
+        self.offering = Offering(desk)
         self._work: dict[Key, asyncio.Task[None]] = {}
         self._asks: dict[Key, _Asked] = {}
         self._stopped: set[Key] = set()
         self._written: dict[tuple[Place, str], ToolCall] = {}  # by tool call id, until its return is seen
-
-    # --- what is offered ---
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._offered)
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """A sentence for each server whose tools could not be offered."""
-        return self._missing
-
-    async def groups(self) -> list[dict[str, Any]]:
-        """What a start registers; MCP servers that do not run are started, and all are listed afresh."""
-        if self._desk.config.mcp:
-            if self._looking is None or self._looking.done():
-                self._late = False
-                self._looking = self._desk.tasks.spawn(self._look(), "MCP servers")
-            done, _ = await asyncio.wait({self._looking}, timeout=PATIENCE)
-            self._late = not done
-        return self._groups()
-
-    def _groups(self) -> list[dict[str, Any]]:
-        return [{"tools": [tool.wire() for tool in self._offered.values()]}] if self._offered else []
-
-    async def _look(self) -> None:
-        tools, self._missing = await self._host.offer()
-        self._offered = {**{tool.name: tool for tool in tools}, **self._own}
-        room = self._desk.room
-        if not self._late or room is None:
-            return
-        room.own_tools = frozenset(self._offered)
-        for words in self._missing:
-            self._desk.tell(words, "warning")
-        if tools:
-            try:
-                await self._desk.ask(commands.external_tools_update([room.runtime], self._groups()))
-                self._desk.tell(f"Tools are ready: {', '.join(tool.name for tool in tools)}.")
-            except AskFailed as failed:
-                self._desk.tell(f"Tools of MCP servers could not be added: {failed.words}", "warning")
-
-    async def close(self) -> None:
-        """End the MCP servers."""
-        await self._host.stop()
 
     # --- the server asks for a permission ---
 
     def allow_by_config(self, request: ControlRequest) -> bool:
         """Answer for a tool that needs nobody's word; true when nobody is to be asked."""
         room = self._desk.room
-        tool = self._offered.get(request.tool_name)
+        tool = self.offering.get(request.tool_name)
         if room is None or tool is None or tool.approval != "auto":
             return False
         if room.device is not None and room.device.mode == "strict":
@@ -170,7 +119,7 @@ class Toolbox:
     async def _serve(self, link: Link, place: Place, call: ExternalToolCall) -> None:
         desk, loop = self._desk, asyncio.get_running_loop()
         deadline = loop.time() + SERVER_WAITS - MARGIN
-        tool = self._offered.get(call.tool_name)
+        tool = self.offering.get(call.tool_name)
         try:
             record, new = desk.ledger.tool_asked(
                 place,
@@ -223,7 +172,7 @@ class Toolbox:
         seconds = max(1.0, min(tool.timeout, deadline - asyncio.get_running_loop().time()))
         try:
             if tool.source:
-                outcome = await self._host.call(tool, call.input, seconds=seconds)
+                outcome = await self.offering.call(tool, call.input, seconds=seconds)
             else:
                 outcome = await run(tool, call.input, seconds=seconds, cwd=self._folder())
         except asyncio.CancelledError:
@@ -395,7 +344,7 @@ class Toolbox:
 
     def _mark_cards(self, room: Room) -> None:
         """The server calls a tool only over the connection that its turn began with (0.34.12)."""
-        room.own_tools = frozenset(self._offered)
+        room.own_tools = frozenset(self.offering.names)
         waiting = room.approvals.pending
         room.old_cards = frozenset(card.request_id for card in waiting if card.tool_name in room.own_tools)
 
