@@ -312,7 +312,9 @@ class Message:
             self.wrong(f"exit 1 while the server is away, and it ran: {err}")
         await asyncio.to_thread(server.start)
         began = time.monotonic()
-        code, out, err = await loop.command(*self.arguments(text))
+        code, out, err = await loop.command(*self.arguments(text)[:-1], "--timeout", "100", text)
+        if code == 5:
+            print(err, (await loop.command("explain", self.name))[1], flush=True)
         loop.usual += 0.2 * (time.monotonic() - began - loop.usual)
         loop.counts.started += 1
         loop.counts.codes[self.kind, str(code)] += 1

@@ -73,6 +73,8 @@ class Oneshot:
         self._known = known
         self._asked = False
         self._over_since = 0.0
+        self.ended_at = 0.0  # wall clock: its turn was seen to have ended
+        self.connections = 0
         self._carded_since = 0.0
         self._changed = threading.Event()
         self.rows: list[Row] = []
@@ -137,6 +139,7 @@ class Oneshot:
             case TextAppended(key, text):
                 append_text(self.rows, key, text)
             case ConnectionChanged(connection):
+                self.connections += connection.phase == "ready" and self.connection.phase != "ready"
                 self.connection = connection
             case StatusChanged(status):
                 self.status = status
@@ -194,7 +197,8 @@ class Oneshot:
         if outcome in _SETTLED:
             # Only the row of the history makes it "delivered"; it is read right after the turn.
             now = time.monotonic()
-            self._over_since = self._over_since or now
+            if not self._over_since:
+                self._over_since, self.ended_at = now, time.time()
             if delivery == "delivered" or now - self._over_since > _ROW_SECONDS:
                 return Result("ended")
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 import uuid
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from letta_tui.transport.endpoint import server_key
 from letta_tui.worker.config import WorkerConfig
 from letta_tui.worker.worker import Worker
 
+_READING_SECONDS = 10.0
 _LARGEST = 8 * 1024 * 1024  # bytes of a message; more than any model takes
 
 
@@ -80,6 +82,8 @@ def deliver(config: WorkerConfig, context: Context, job: Job) -> int:
         result = watch.watch(job.timeout)
     except KeyboardInterrupt:
         interrupted, result = True, Result("timeout", "Interrupted.")
+    if result.ending == "ended" and (watch.connections > 1 or (before is not None and not over)):
+        wait_for_reading(context, job.message_id, watch.ended_at)
     stops = must_stop(config, watch, result)
     if stops and result.approvals:
         note_stop(context, job.message_id, headline(result.approvals))
@@ -175,6 +179,20 @@ def stopped_for(context: Context, message_id: str) -> str:
     with open_ledger(context.paths) as ledger:
         notes = [e.payload for e in ledger.evidence(message_id)] if ledger is not None else []
     return next((str(p.get("words") or "use a tool") for p in notes if p.get("stopped_for_card")), "")
+
+
+def wait_for_reading(context: Context, message_id: str, since: float) -> None:
+    """After a break a server that crashed may run a message again; only the reading of the history that
+    follows the turn tells. ``since``: when its turn ended (wall clock)."""
+    until = time.monotonic() + _READING_SECONDS
+    while time.monotonic() < until:
+        with open_ledger(context.paths) as ledger:
+            send = ledger.send(message_id) if ledger is not None else None
+            known = ledger.conversation(send.place) if ledger is not None and send is not None else None
+            seen = known.state.get("seen_at") if known is not None else None
+        if isinstance(seen, int | float) and seen >= since:
+            return
+        time.sleep(0.1)
 
 
 def same_server(config: WorkerConfig, context: Context, send: Send) -> None:
