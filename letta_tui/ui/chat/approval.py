@@ -51,7 +51,8 @@ class ApprovalDock(Vertical, can_focus=True):
         background: $surface;
         &:focus { border: heavy $accent; }
         & #approval-head { height: auto; max-height: 2; }
-        & #approval-body { height: auto; max-height: 12; scrollbar-size-vertical: 1; background: $surface; }
+        & #approval-body { height: auto; max-height: 12; scrollbar-size-vertical: 1;
+                          background: transparent; }
         & #approval-lines { height: auto; }
         & #approval-foot { height: auto; max-height: 8; }
         & Field { display: none; }

@@ -46,7 +46,7 @@ class ChoiceCard(Vertical, can_focus=True):
         background: $surface;
         &:focus { border: heavy $secondary; }
         & Painted { height: auto; }
-        & VerticalScroll { height: auto; max-height: 14; background: $surface; }
+        & VerticalScroll { height: auto; max-height: 14; background: transparent; }
         & VerticalScroll Static { height: auto; }
         & .foot { height: auto; }
     }

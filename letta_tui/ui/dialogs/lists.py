@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from textual.timer import Timer
 
@@ -122,7 +123,10 @@ def manage_picker(title: str, archived: bool) -> Picker:
 def confirm(title: str, words: str, yes: str) -> Picker:
     """A question whose harmless answer comes first; returns "yes" for the other one."""
     return Picker(
-        title, (Item("no", "No, keep it"), Item("yes", yes, style="$error")), words=words, searchable=False
+        title,
+        (Item("no", "No, leave it as it is"), Item("yes", yes, style="$error")),
+        words=words,
+        searchable=False,
     )
 
 
@@ -265,14 +269,15 @@ class ModelPicker(Picker):
 
 
 def mode_picker(current: str) -> Picker:
+    modes = (
+        Item("standard", "Ask first", "reading is free, the rest is asked about"),
+        Item("acceptEdits", "Edit without asking", "files are changed without a question"),
+        Item("strict", "Ask for everything"),
+        Item("unrestricted", "Ask for nothing", "every command runs at once", style="$error"),
+    )
     return Picker(
         "What runs without being asked",
-        (
-            Item("standard", "Ask first", "reading is free, the rest is asked about"),
-            Item("acceptEdits", "Edit without asking", "files are changed without a question"),
-            Item("strict", "Ask for everything"),
-            Item("unrestricted", "Ask for nothing", "every command runs at once", style="$error"),
-        ),
+        tuple(replace(item, mark="▸" if item.id == current else " ") for item in modes),
         searchable=False,
         chosen=current,
     )

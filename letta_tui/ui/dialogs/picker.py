@@ -45,13 +45,14 @@ class Picker(ModalScreen[str | None]):
         & #title { text-style: bold; height: auto; }
         & #words { color: $quiet; height: auto; display: none; }
         & #words.-shown { display: block; }
-        & OptionList { height: auto; max-height: 100%; border: none; background: $surface; padding: 0;
-                       margin: 1 0 0 0;
-                       &:focus { border: none; background: $surface; }
-                       text-wrap: nowrap; text-overflow: ellipsis;
-                       & > .option-list--option { padding: 0 1; }
-                       & > .option-list--option-highlighted { background: $panel; color: $foreground;
-                                                              text-style: bold; } }
+        & Options { height: auto; max-height: 100%; border: none; background: $surface; padding: 0;
+                    margin: 1 0 0 0; text-wrap: nowrap; text-overflow: ellipsis;
+                    &:focus { border: none; background: $surface; background-tint: $foreground 0%; }
+                    & > .option-list--option { padding: 0 1; }
+                    & > .option-list--option-hover { background: $panel; }
+                    & > .option-list--option-highlighted,
+                    &:focus > .option-list--option-highlighted {
+                        background: $chosen; color: $foreground; text-style: bold; } }
         & #foot { color: $quiet; height: auto; margin: 1 0 0 0; }
     }
     """

@@ -19,6 +19,8 @@ from letta_tui.ui.keys import bindings, only
 from letta_tui.ui.safe import one_line, safe
 
 CONNECTED = "\x00connected"
+_STEPS = ("provider", "model", "name")
+_STEP_WORDS = {"provider": "Provider", "model": "Model", "name": "Agent"}
 _USUAL = ("openai-compatible", "ollama", "lmstudio", "lm-studio", "anthropic", "openai", "openrouter")
 
 
@@ -67,7 +69,8 @@ class ProviderForm(ModalScreen[bool]):
                     field.default, one_line(field.placeholder), password=field.secret, id=f"field-{number}"
                 )
             yield Static("", id="result", markup=False)
-            yield Static(Content("Enter next, at the last one connect · Tab moves · Esc back"), id="foot")
+            several = "Enter next, at the last one connect · Tab moves" if len(provider.fields) > 1 else ""
+            yield Static(Content(f"{several or 'Enter connects'} · Esc back"), id="foot")
 
     def on_mount(self) -> None:
         inputs = self.query(Field)
@@ -125,15 +128,18 @@ class SetupScreen(ModalScreen[None]):
 
     DEFAULT_CSS = """
     SetupScreen {
-        background: $background; layout: vertical; padding: 1 3;
-        & #setup-title { text-style: bold; height: auto; }
-        & #setup-steps { height: auto; margin: 0 0 1 0; }
-        & #setup-reason { height: auto; color: $warning; }
-        & #setup-words { height: auto; color: $quiet; }
+        background: $background; align: center top;
+        & #setup-page { width: 100%; max-width: 88; height: 100%; padding: 1 3; }
+        & #setup-title { height: 1; }
+        & #setup-steps { height: 1; margin: 0 0 1 0; }
+        & #setup-reason { height: auto; color: $warning; margin: 0 0 1 0; }
+        & #setup-words { height: auto; text-style: bold; margin: 0 0 1 0; }
         & #setup-list { height: 1fr; }
         & #setup-lines { height: auto; }
-        & Field { max-width: 60; display: none; }
+        & Field { max-width: 60; display: none; margin: 0 0 1 0; }
         & #setup-foot { height: 1; color: $quiet; }
+        &.-low #setup-page { padding: 0 1; }
+        &.-low #setup-words { margin: 0; }
     }
     """
 
@@ -142,6 +148,7 @@ class SetupScreen(ModalScreen[None]):
         self._port = port
         self._reason = reason
         self._step = step
+        self._steps = _STEPS[_STEPS.index(step) :]
         self._character = character
         self._providers: tuple[ProviderItem, ...] | None = None
         self._models: tuple[ModelItem, ...] | None = None
@@ -152,14 +159,22 @@ class SetupScreen(ModalScreen[None]):
         self._needle = ""  # what was typed to search the list with
 
     def compose(self) -> ComposeResult:
-        yield Static(Content("Before the first conversation"), id="setup-title")
-        yield Static("", id="setup-steps", markup=False)
-        yield Static(Content(safe(self._reason)), id="setup-reason")
-        yield Static("", id="setup-words", markup=False)
-        yield Field("Letta", id="setup-name")
-        with VerticalScroll(id="setup-list", can_focus=False), Vertical():
-            yield Static("", id="setup-lines", markup=False)
-        yield Static("", id="setup-foot", markup=False)
+        with Vertical(id="setup-page"):
+            yield Static(self._title(), id="setup-title")
+            yield Static("", id="setup-steps", markup=False)
+            yield Static(Content(safe(self._reason)), id="setup-reason")
+            yield Static("", id="setup-words", markup=False)
+            yield Field("Letta", id="setup-name")
+            with VerticalScroll(id="setup-list", can_focus=False):
+                yield Static("", id="setup-lines", markup=False)
+            yield Static("", id="setup-foot", markup=False)
+
+    def _title(self) -> Content:
+        first = "provider" in self._steps
+        words = "  three short steps, then you can write" if first else ""
+        return Content.assemble(
+            ("Welcome to letta-tui" if first else "A new agent", "bold $primary"), (words, "$quiet")
+        )
 
     def on_mount(self) -> None:
         self._enter_step(self._step)
@@ -204,14 +219,22 @@ class SetupScreen(ModalScreen[None]):
         return []
 
     def _draw(self) -> None:
-        steps = [("provider", "1 Provider"), ("model", "2 Model"), ("name", "3 Agent")]
         parts: list[tuple[str, str]] = []
-        for name, label in steps:
-            parts.append((label + "   ", "bold $primary" if name == self._step else "$quiet"))
+        at = self._steps.index(self._step)
+        for number, name in enumerate(self._steps):
+            mark, style = (
+                ("✓", "$success")
+                if number < at
+                else ("●", "bold $primary")
+                if number == at
+                else ("○", "$quiet")
+            )
+            parts += [(" ── ", "$border")] if number else []
+            parts.append((f"{mark} {_STEP_WORDS[name]}", style))
         self.query_one("#setup-steps", Static).update(Content.assemble(*parts))
         self.query_one("#setup-reason").display = bool(self._reason) and self._step == "provider"
         words = {
-            "provider": "Where do the model's answers come from? The server names these:",
+            "provider": "Where do the model's answers come from?",
             "model": "Which model should the agent use?",
             "name": "What is the agent called?",
         }[self._step]
@@ -229,24 +252,27 @@ class SetupScreen(ModalScreen[None]):
             lines.append(Content.styled(none or "The server names none. Esc goes back.", "$warning"))
         elif self._step == "name" and self._creating:
             lines.append(Content.styled("Making the agent…", "$quiet"))
-        room = max(3, self.size.height - 11)
-        wide = max(20, self.size.width - 14)
+        low = self.size.height < 20
+        self.set_class(low, "-low")
+        room = max(3, self.size.height - (8 if low else 12))
+        wide = max(20, min(self.size.width, 88) - (4 if low else 8))
         first = max(0, min(self._at - room + 1, len(items) - room))
         for number, item in enumerate(items[first : first + room], first):
             chosen = number == self._at
-            lines.append(
-                Content.assemble(
-                    ("▸ " if chosen else "  ", "$primary"),
-                    (f"{item.mark} " if item.mark else "", "$success"),
-                    (one_line(item.label, 50) + "  ", "bold" if chosen else ""),
-                    (one_line(item.note, max(8, wide - len(item.label))), "$quiet"),
-                )
+            line = Content.assemble(
+                ("▸ " if chosen else "  ", "$primary"),
+                (f"{item.mark} " if item.mark else "", "$success"),
+                (one_line(item.label, 40).ljust(24) + "  ", "bold" if chosen else ""),
+                (one_line(item.note, max(8, wide - 32)), "$quiet"),
             )
+            if chosen:
+                line = line.pad_right(max(0, wide - line.cell_length)).stylize("on $chosen")
+            lines.append(line)
         if len(items) > first + room:
             lines.append(Content.styled(f"    … {len(items) - first - room} more", "$quiet"))
         self.query_one("#setup-words", Static).update(Content(words))
         self.query_one("#setup-lines", Static).update(Content("\n").join(lines) if lines else Content(""))
-        back = "Esc closes" if self._step == "provider" else "Esc one back"
+        back = "Esc closes" if self._step == self._steps[0] else "Esc one back"
         move = "" if self._step == "name" else "↑↓ choose · type to search · "
         if self._needle:
             words = f"Searching for “{one_line(self._needle)}”. Backspace widens it."
@@ -328,7 +354,7 @@ class SetupScreen(ModalScreen[None]):
             self._search("")
         elif self._step == "name":
             self._enter_step("model")
-        elif self._step == "model" and self._providers is not None:
+        elif self._step == "model" and "provider" in self._steps:
             self._enter_step("provider")
         else:
             self.dismiss(None)
