@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
@@ -11,12 +13,12 @@ from textual.widgets import Static
 
 from letta_tui.seam.channel import WorkerPort
 from letta_tui.seam.intents import ConnectProvider, CreateAgent, ListModels, ListProviders
-from letta_tui.seam.state import ModelItem, ProviderItem
+from letta_tui.seam.state import FormField, ModelItem, ProviderItem
 from letta_tui.seam.updates import ModelsListed, ProviderConnected, ProvidersListed, StatusChanged, Update
 from letta_tui.ui.dialogs.picker import Item
 from letta_tui.ui.field import Field
 from letta_tui.ui.keys import bindings, only
-from letta_tui.ui.safe import one_line, safe
+from letta_tui.ui.safe import cells, one_line, safe
 
 CONNECTED = "\x00connected"
 _STEPS = ("provider", "model", "name")
@@ -28,6 +30,18 @@ def _usual(provider: ProviderItem) -> int:
     """What most people have comes first, the rest in the server's order."""
     name = provider.provider_id.casefold()
     return _USUAL.index(name) if name in _USUAL else len(_USUAL)
+
+
+def _note(provider: ProviderItem) -> str:
+    """The server's description without what every one of them says."""
+    words = provider.description.removeprefix("Connect ").removesuffix(".")
+    return "API key" if re.fullmatch(r"an? .{1,60} API key", words) else words
+
+
+def _example(field: FormField) -> str:
+    """What to write there: the server's words, else those for an address."""
+    address = "url" in field.name.casefold() and not field.secret
+    return one_line(field.placeholder) or ("https://host.example/v1" if address else "")
 
 
 class ProviderForm(ModalScreen[bool]):
@@ -65,9 +79,7 @@ class ProviderForm(ModalScreen[bool]):
             for number, field in enumerate(provider.fields):
                 label = one_line(field.label) + ("" if field.required else " (may be left empty)")
                 yield Static(Content(label), classes="label")
-                yield Field(
-                    field.default, one_line(field.placeholder), password=field.secret, id=f"field-{number}"
-                )
+                yield Field(field.default, _example(field), password=field.secret, id=f"field-{number}")
             yield Static("", id="result", markup=False)
             several = "Enter next, at the last one connect · Tab moves" if len(provider.fields) > 1 else ""
             yield Static(Content(f"{several or 'Enter connects'} · Esc back"), id="foot")
@@ -204,7 +216,7 @@ class SetupScreen(ModalScreen[None]):
                 Item(
                     p.provider_id,
                     p.label,
-                    "connected" if p.connected else p.description,
+                    "connected" if p.connected else _note(p),
                     "✓" if p.connected else " ",
                 )
                 for p in sorted(self._providers or (), key=_usual)
@@ -257,13 +269,16 @@ class SetupScreen(ModalScreen[None]):
         room = max(3, self.size.height - (8 if low else 12))
         wide = max(20, min(self.size.width, 88) - (4 if low else 8))
         first = max(0, min(self._at - room + 1, len(items) - room))
+        longest = max((cells(item.label) for item in items), default=0)
+        column = min(longest, 40, wide // 2)
         for number, item in enumerate(items[first : first + room], first):
             chosen = number == self._at
+            label = one_line(item.label, column)
             line = Content.assemble(
                 ("▸ " if chosen else "  ", "$primary"),
                 (f"{item.mark} " if item.mark else "", "$success"),
-                (one_line(item.label, 40).ljust(24) + "  ", "bold" if chosen else ""),
-                (one_line(item.note, max(8, wide - 32)), "$quiet"),
+                (label + " " * (column - cells(label) + 2), "bold" if chosen else ""),
+                (one_line(item.note, max(8, wide - column - 7)), "$quiet"),
             )
             if chosen:
                 line = line.pad_right(max(0, wide - line.cell_length)).stylize("on $chosen")
