@@ -55,6 +55,30 @@ def missing_key(endpoint: Endpoint, environ: Mapping[str, str] = os.environ) -> 
     return ""
 
 
+def renewal(endpoint: Endpoint) -> str:
+    """How a token that was refused is replaced, in one sentence; "" when none was named."""
+    if endpoint.token is not None:
+        return "Store a new one in the keyring and start again."
+    if endpoint.token_file is not None:
+        return f"Put a new one into {endpoint.token_file}: it is taken up at once."
+    if endpoint.token_command:
+        return f"{endpoint.token_command[0]} is asked for a new one at the next attempt."
+    if endpoint.token_env:
+        return f"Set {endpoint.token_env} to a new one and start again."
+    return ""
+
+
+def mark_of(endpoint: Endpoint) -> tuple[int, int] | None:
+    """Changes when the token file does; None where there is nothing to look at."""
+    if endpoint.token is not None or endpoint.token_file is None:
+        return None
+    try:
+        found = endpoint.token_file.expanduser().stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
 def _not_set(endpoint: Endpoint) -> str:
     if endpoint.kind == "hosted":
         ways = f"set {endpoint.token_env}, or name a token file, a command or a keyring entry in the profile"

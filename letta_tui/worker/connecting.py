@@ -12,6 +12,7 @@ from letta_tui.protocol import Runtime, commands
 from letta_tui.transport.backoff import Backoff
 from letta_tui.transport.client import Client
 from letta_tui.transport.connection import Connection, ConnectionLost, Refused, TransportError
+from letta_tui.transport.credentials import mark_of, renewal
 from letta_tui.transport.endpoint import Endpoint, server_key
 from letta_tui.transport.gaps import GapSync
 from letta_tui.worker.desk import AskFailed, Desk, Link, ask
@@ -23,6 +24,7 @@ log = logging.getLogger(__name__)
 
 INFO_SECONDS = 15.0
 CLOSE_SECONDS = 3.0
+KEY_SECONDS = 1.0  # between two looks at the file of a token that was refused
 
 Open = Callable[[Endpoint], Awaitable[Connection]]
 Settle = Callable[[Endpoint], Awaitable[tuple[Endpoint, Runtime | None]]]
@@ -46,6 +48,7 @@ class Connector:
         self._broke = False
         self._noted = ""  # what was last told about the place of the server
         self._moving = False
+        self._endpoint: Endpoint | None = None
         self.live: Live = _nothing
         self.down: Callable[[Link], None] = lambda link: None
         self.gap: Callable[[], None] = lambda: None
@@ -72,6 +75,7 @@ class Connector:
             self._nudge.clear()
             link: Link | None = None
             words, lasting = "", False
+            key: Endpoint | None = None  # its token was refused
             try:
                 link = await self._connect()
                 self._backoff.opened(self._mono())
@@ -79,6 +83,9 @@ class Connector:
                 words = lost.reason
             except Refused as refused:
                 words, lasting = refused.words, not refused.worth_retrying
+                if refused.kind == "token" and self._endpoint is not None:
+                    key = self._endpoint
+                    words = f"{words} {renewal(key)}".rstrip()
             except Undecided as undecided:
                 words, lasting = undecided.words, True
             except LedgerError as error:
@@ -92,7 +99,7 @@ class Connector:
             if self._moving and link is not None:
                 self._moving = False
                 continue
-            await self._wait(words, lasting=lasting, was_open=link is not None)
+            await self._wait(words, lasting=lasting, was_open=link is not None, key=key)
 
     async def _connect(self) -> Link:
         desk = self._desk
@@ -102,7 +109,7 @@ class Connector:
         if where.note and where.note != self._noted:
             self._noted = where.note
             desk.tell(where.note, "warning")
-        endpoint = where.endpoint
+        endpoint = self._endpoint = where.endpoint
         embedded = endpoint.kind == "embedded"
         desk.set_connection(
             phase="connecting",
@@ -199,12 +206,17 @@ class Connector:
             self._desk.tell("Something went wrong here; reconnecting.", "error")
             await link.client.close()
 
-    async def _wait(self, words: str, *, lasting: bool, was_open: bool) -> None:
-        """Tell it, and wait for the next attempt or for somebody who does not want to wait."""
+    async def _wait(self, words: str, *, lasting: bool, was_open: bool, key: Endpoint | None) -> None:
+        """Tell it, and wait for the next attempt, for another token, or for somebody who will not wait."""
         desk = self._desk
         if lasting:
             desk.set_connection(phase="failed", words=words, retry_at=None, why_not=words, held=False)
-            await self._nudge.wait()
+            mark = mark_of(key) if key is not None else None
+            while key is None or mark_of(key) == mark:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(KEY_SECONDS if key is not None else None):
+                        await self._nudge.wait()
+                        return
             return
         delay = self._backoff.next(self._mono())
         lead = "The connection was lost. " if was_open else ""

@@ -41,6 +41,7 @@ class RealServer:
     url: str = ""
     agent_id: str = ""
     process: subprocess.Popen[str] | None = None
+    auth: tuple[str, ...] = ()  # other options of its authentication than the capability token
     output: list[str] = field(default_factory=list)
 
     @property
@@ -75,7 +76,7 @@ class RealServer:
         self.process = subprocess.Popen(
             [
                 str(LETTA), "server", "--backend", "local", "--listen", f"ws://127.0.0.1:{self.port}",
-                "--ws-auth", "capability-token", "--ws-token-file", str(self.token_file),
+                *(self.auth or ("--ws-auth", "capability-token", "--ws-token-file", str(self.token_file))),
             ],
             env=self.env, cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, start_new_session=True,
