@@ -88,7 +88,8 @@ class Report:
             if send.outcome in ENDED:
                 return f"Its turn is over, but it was not found in the server's history yet.{why} {again}"
             lead = result.words or "No end within the time given."
-            end = "The turn goes on." if self.reachable else "How its turn ends is not known."
+            goes_on = self.reachable and result.ending == "timeout"
+            end = "The turn goes on." if goes_on else "How its turn ends is not known."
             return f"{lead} {'The turn was stopped.' if self.stopped else end} {again}"
         why = plain(result.words or error, 300)
         what = f"{_NOT_DELIVERED[send.delivery]}{f': {why}' if why else '.'}"

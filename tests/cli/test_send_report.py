@@ -85,6 +85,12 @@ def report(
             errors.UNKNOWN_DELIVERY,
             "It refused the token.",
         ),
+        (
+            send("queued", "running"),
+            {"ending": "question", "words": "It is gone."},
+            errors.UNKNOWN_DELIVERY,
+            "It is gone. How its turn ends is not known.",
+        ),
         (send("unconfirmed"), {"ending": "timeout"}, errors.UNKNOWN_DELIVERY, "Nobody can say"),
         (send("unknown"), {"ending": "undecided"}, errors.UNKNOWN_DELIVERY, "Nobody can say"),
         (send("vanished"), {"ending": "undecided"}, errors.UNKNOWN_DELIVERY, "Nobody can say"),
