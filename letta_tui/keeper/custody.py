@@ -117,6 +117,9 @@ class Custody:
             except ServerTrouble as error:
                 self._state, self._words = "failed", str(error)
                 raise ControlError(str(error), lasting=error.lasting) from None
+            finally:
+                if self._state == "starting":  # who asked has gone meanwhile
+                    self._state = "stopped"
 
     async def _start(self) -> SavedServer:
         await self.link.stop()
@@ -163,7 +166,8 @@ class Custody:
             return True
         if self.server.alive():
             return True  # perhaps dying: then the next attempt is refused, and this is asked again
-        self._state, self._words = "stopped", "The server ended unexpectedly."
+        self._state = "stopped"
+        self._words = " ".join(filter(None, ("The server ended unexpectedly.", self.server.full())))
         self._ear.server_gone(self._words)
         self._ear.server_news("stopped", words=self._words)
         self._ear.consider()

@@ -160,5 +160,5 @@ class Desk:
             "busy": sorted(self._watch.busy),
             "leaves_in": self._life.leaves_in,
             **server,
-            "words": self._life.words or server["words"],
+            "words": " ".join(filter(None, (self._life.words, server["words"]))),
         }

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from letta_tui.keeper.confine import CannotConfine, confine
+from letta_tui.keeper.disk import words_if_full
 from letta_tui.keeper.files import SavedServer, write_private
 from letta_tui.keeper.identity import ProcessIdentity, children, end_process, wait_gone
 from letta_tui.keeper.logs import rotate
@@ -68,6 +69,8 @@ class EmbeddedServer:
             program = list(command) if command else find_letta(self._options.letta, self._environ)
         except NoProgram as error:
             raise ServerTrouble(str(error), lasting=True) from None
+        if full := self.full():
+            raise ServerTrouble(full, lasting=True)
         try:
             companions = [await self._companion(i, c) for i, c in enumerate(self._options.companions)]
             identity, url = await self._launch(program)
@@ -90,6 +93,10 @@ class EmbeddedServer:
 
     def alive(self) -> bool:
         return self.running is not None and self.running.identity.alive()
+
+    def full(self) -> str:
+        """One sentence when there is no room for what it stores; "" when there is."""
+        return words_if_full((self._paths.state, data_folder(self._environ)))
 
     def sharing(self) -> str:
         """Who else works on the server's data folder, in words; "" for nobody. Takes some 50 milliseconds."""
@@ -142,7 +149,7 @@ class EmbeddedServer:
             rotate(log)
         except OSError as error:
             raise ServerTrouble(
-                f"The server cannot be started: {self._paths.state} takes no files ({error.strerror})."
+                f"The server cannot be started: {error.strerror} ({self._paths.state}).", lasting=True
             ) from None
         arguments = (
             "server", "--backend", "local", "--listen", "ws://127.0.0.1:0",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +16,7 @@ from letta_tui.keeper.client import KeeperOptions, KeeperPaths, ensure_keeper, f
 from letta_tui.keeper.ends import End, EndLog
 from letta_tui.keeper.identity import wait_gone
 from letta_tui.keeper.logs import limit, older
+from letta_tui.keeper.server import EmbeddedServer, ServerTrouble
 from letta_tui.keeper.spawn import spawn_detached
 from tests.keeper.conftest import Household
 from tests.support.server import until
@@ -140,3 +142,16 @@ async def test_an_older_keeper_keeps_its_turn_and_gives_the_server_on(
         mark = len(socket.frames)
         await socket.say(agent, conversation, "[[say again]]")
         assert (await socket.finished(mark))["stop_reason"] == "end_turn"
+
+
+async def test_a_full_disk_is_said_before_a_server_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = KeeperPaths(tmp_path / "state", tmp_path / "run")
+    server = EmbeddedServer(paths, KeeperOptions(), {"HOME": str(tmp_path / "home")})
+    assert server.full() == ""
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage._replace(free=4096))
+    with pytest.raises(ServerTrouble, match=f"disk is full: make room for {paths.state}") as refused:
+        await server.start()
+    assert refused.value.lasting

@@ -42,7 +42,7 @@ def test_a_terminal_that_nobody_reads_holds_nothing_up(
         terminal.wait(f"{tag}0002")
         with terminal.unread():
             time.sleep(seconds)
-            wait(lambda: turn_over(demo), "the turn ends although nobody reads")
+            wait(lambda: turn_over(demo), "the turn ends although nobody reads", 60 + 6 * seconds)
         terminal.wait(f"{tag}{deltas - 1:04}", timeout=30)
         terminal.wait("Ready")
         _and_goes_on(terminal, mark)
