@@ -26,7 +26,7 @@ FRAME = 1 / 30  # seconds; updates are taken no more often than this
 CLOSE_PATIENCE = 5.0  # seconds a worker is given to say goodbye after an ordinary quit
 
 
-class LettaTuiApp(App[int]):
+class LettaTuiApp(App[int], inherit_bindings=False):
     """``port`` is the worker's side; ``options`` the look.
 
     ``run()`` returns when the screen has been restored; ``return_code`` is the process's exit code, and

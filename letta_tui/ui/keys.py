@@ -96,6 +96,7 @@ KEYS: tuple[Key, ...] = (
     Key("alt+down", "jump_user(1)", "To the message you sent after", "conversation", priority=True),
     Key("ctrl+g", "resume_queue", "Release paused messages", "conversation", "resume", priority=True),
     Key("ctrl+r", "reconnect", "Connect again now", "conversation", "reconnect", priority=True),
+    Key("ctrl+c", "copy", "Copy what is selected with the mouse", "conversation"),
     Key("ctrl+q", "quit", "Quit; asks while a turn is running", "everywhere", "quit", priority=True),
     Key("ctrl+z", "suspend_process", "Suspend to the shell; fg comes back", "everywhere", priority=True),
     # the composer

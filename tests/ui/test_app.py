@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 from fakeport import FakePort
-from scenes import QUEUE, RECOVERY, ROWS, approval, make_app, running, settle, status
-from textual.binding import Binding
-from textual.widget import Widget
+from scenes import QUEUE, RECOVERY, approval, make_app, running, settle, status
 
 from letta_tui.seam.intents import (
     Abort,
@@ -25,15 +23,11 @@ from letta_tui.seam.updates import (
     Attention,
     Closed,
     ConnectionChanged,
-    QuestionChanged,
     QueueChanged,
     RecoveryChanged,
     StatusChanged,
 )
 from letta_tui.ui.app import LettaTuiApp
-from letta_tui.ui.chat.slash import COMMANDS
-from letta_tui.ui.dialogs.help import help_lines
-from letta_tui.ui.keys import KEYS, key_name, names
 from letta_tui.ui.options import AppOptions
 from letta_tui.ui.terminal.attention import sequences
 from letta_tui.ui.terminal.clipboard import LIMIT
@@ -192,48 +186,3 @@ async def test_a_crash_hands_the_draft_over(port: FakePort) -> None:
     with pytest.raises(RuntimeError, match="boom"):
         await run()
     assert port.sent(SaveDraft)[-1] == SaveDraft("abc")
-
-
-def _bindings(kind: type) -> list[Binding]:
-    return [b for b in kind.__dict__.get("BINDINGS", []) if isinstance(b, Binding)]
-
-
-def _our_classes(kind: type = Widget) -> list[type]:
-    found = []
-    for child in kind.__subclasses__():
-        if child.__module__.startswith("letta_tui.ui"):
-            found.append(child)
-        found += _our_classes(child)
-    return found
-
-
-def test_every_key_and_command_is_on_the_help_screen() -> None:
-    import letta_tui.ui.dialogs.lists
-    import letta_tui.ui.dialogs.setup  # noqa: F401  (defines screens with keys)
-
-    shown = {part for key, _ in help_lines() for part in key.split()}
-    for kind in [LettaTuiApp, *_our_classes()]:
-        for binding in _bindings(kind):
-            for key in binding.key.split(","):
-                assert key_name(key) in shown or key in "123456789", (kind, key)
-    for command in COMMANDS:
-        assert any(key.split()[0] == f"/{command.name}" for key, _ in help_lines())
-    assert all(names(k.keys) for k in KEYS)
-
-
-async def test_every_promised_key_of_the_conversation_has_an_action(port: FakePort) -> None:
-    async with running(port) as (app, pilot):
-        port.say(ROWS, ApprovalsChanged((approval(),)), QuestionChanged(None))
-        await settle(pilot, port)
-        owners = {
-            "everywhere": app,
-            "conversation": app.chat,
-            "composer": app.chat.composer.draft,
-            "approval": app.chat.approvals,
-            "queue": app.chat.queue,
-            "recovery": app.chat.recovery,
-        }
-        for key in KEYS:
-            owner = owners.get(key.place)
-            if owner is not None:
-                assert hasattr(owner, "action_" + key.action.partition("(")[0]), key

@@ -123,6 +123,9 @@ class ActionScreen(FocusScreen):
 
     # -- the rest
 
+    def action_copy(self) -> None:
+        self.commands.command_copy("")
+
     def action_put_away(self) -> None:
         self.port.send(PutAwayNotes())
 

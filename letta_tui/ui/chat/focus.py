@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from letta_tui.ui.app import LettaTuiApp
 
 
-class FocusScreen(PromptScreen[object]):
+class FocusScreen(PromptScreen[object], inherit_bindings=False):
     """The parts that can have the focus, and moving it among them."""
 
     body: Container

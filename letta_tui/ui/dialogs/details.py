@@ -14,7 +14,7 @@ from letta_tui.ui.keys import bindings
 from letta_tui.ui.safe import one_line
 
 
-class DetailsScreen(ModalScreen[None]):
+class DetailsScreen(ModalScreen[None], inherit_bindings=False):
     """The whole diff and every argument."""
 
     BINDINGS = bindings("details")

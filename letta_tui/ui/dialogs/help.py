@@ -45,7 +45,7 @@ def help_lines() -> list[tuple[str, str]]:
     return lines
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(ModalScreen[None], inherit_bindings=False):
     """One page to scroll."""
 
     BINDINGS = bindings("details")

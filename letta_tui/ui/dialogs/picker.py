@@ -31,7 +31,7 @@ class Options(OptionList, inherit_bindings=False):
     """The list itself; the keys are the screen's."""
 
 
-class Picker(ModalScreen[str | None]):
+class Picker(ModalScreen[str | None], inherit_bindings=False):
     """Returns the id of the chosen item, or None when it was left."""
 
     BINDINGS = bindings("list")
@@ -166,7 +166,7 @@ class Picker(ModalScreen[str | None]):
         self.dismiss(None)
 
 
-class Ask(ModalScreen[str | None]):
+class Ask(ModalScreen[str | None], inherit_bindings=False):
     """One line of text; None when it was left."""
 
     BINDINGS = only("list", "leave")

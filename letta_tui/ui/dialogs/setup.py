@@ -44,7 +44,7 @@ def _example(field: FormField) -> str:
     return one_line(field.placeholder) or ("https://host.example/v1" if address else "")
 
 
-class ProviderForm(ModalScreen[bool]):
+class ProviderForm(ModalScreen[bool], inherit_bindings=False):
     """The server's own fields for a provider. Keys are hidden, go to the server and nowhere else."""
 
     BINDINGS = bindings("form")
@@ -131,7 +131,7 @@ class ProviderForm(ModalScreen[bool]):
         self.dismiss(False)
 
 
-class SetupScreen(ModalScreen[None]):
+class SetupScreen(ModalScreen[None], inherit_bindings=False):
     """Three steps, each a list or a line; Esc goes one back. ``step``: where to begin;
     ``character``: the server's preset the agent is made from, "" for none."""
 

@@ -19,7 +19,7 @@ from letta_tui.ui.transcript.picking import LINES_PER_ROW, extract, span_on_line
 from letta_tui.ui.transcript.rows import folds
 
 
-class TranscriptView(Moving, can_focus=True):
+class TranscriptView(Moving, can_focus=True, inherit_bindings=False):
     """Shows the rows it is fed through :meth:`apply`; everything else is moving around in them.
 
     It stays at the bottom until the person scrolls up (``following``); text that then arrives raises
