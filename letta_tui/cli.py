@@ -22,7 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a C locale is no reason to fail
     from letta_tui.commands.errors import INTERRUPTED, USAGE, CommandError
-    from letta_tui.commands.parser import UsageError, parse
+    from letta_tui.commands.options import UsageError
+    from letta_tui.commands.parser import parse
     from letta_tui.paths import PathsError
 
     try:

@@ -19,7 +19,7 @@ from letta_tui import __version__
 from letta_tui.commands.context import Context, load_context
 from letta_tui.commands.crash import log_to
 from letta_tui.commands.errors import USAGE, CommandError
-from letta_tui.commands.parser import DEFAULTS
+from letta_tui.commands.options import DEFAULTS
 from letta_tui.commands.wiring import key_trouble, need_letta, worker_config
 from letta_tui.config import Profile
 from letta_tui.paths import DEFAULT_PROFILE, Paths, PathsError

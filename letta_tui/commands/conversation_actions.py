@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from letta_tui.commands.context import load_context, open_ledger
 from letta_tui.commands.errors import FAILED, OK, CommandError
 from letta_tui.commands.output import plain
-from letta_tui.commands.server import ask_server, endpoint_of
+from letta_tui.commands.server import ask_server, endpoint_of, sure
 from letta_tui.protocol import Frame, commands
 
+NO_DELETE = "The App Server has no command that deletes a conversation."
 COMPACT_SECONDS = 300.0  # a model writes the summary
 
 
@@ -29,9 +30,11 @@ def run(args: argparse.Namespace) -> int:
     elif what in ("archive", "unarchive"):
         ask(commands.conversation_update(name, archived=what == "archive"))
         print("Archived." if what == "archive" else "Taken out of the archive.")
-    elif what == "hide":
+    elif what in ("hide", "delete"):
+        if what == "delete":
+            sure(args, f"{NO_DELETE} {plain(name)} is archived and hidden there instead.")
         ask(commands.conversation_update(name, archived=True, hidden=True))
-        print("Archived and hidden: this server has no command that deletes a conversation.")
+        print("Archived and hidden." if what == "hide" else f"Archived and hidden. {NO_DELETE}")
     elif what == "fork":
         frame = ask(commands.conversation_fork(name, agent_id=agent if name == "default" else None))
         copy = frame.raw.get("conversation")

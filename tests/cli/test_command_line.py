@@ -11,7 +11,8 @@ import pytest
 
 from letta_tui import __version__, cli
 from letta_tui.commands import errors
-from letta_tui.commands.parser import build, command_names
+from letta_tui.commands.parser import command_names
+from letta_tui.commands.tree import build
 from tests.cli.conftest import Run
 
 
