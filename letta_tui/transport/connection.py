@@ -55,6 +55,13 @@ class Refused(TransportError):
         return self.kind in _TRY_AGAIN
 
 
+class NoToken(Refused):
+    """There was no token to present: nobody was asked anything."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__("token", words)
+
+
 class ConnectionLost(TransportError):
     """A connection that was there is gone. What was written last may or may not have arrived."""
 

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from letta_tui.transport.connection import Refused
+from letta_tui.transport.connection import NoToken
 from letta_tui.transport.endpoint import Endpoint
 
 _LARGEST = 64 * 1024  # bytes of a token file or of a command's output
@@ -22,7 +22,7 @@ _COMMAND_SECONDS = 30.0  # a password manager may ask its owner first
 
 
 async def read_token(endpoint: Endpoint, environ: Mapping[str, str] = os.environ) -> str | None:
-    """The token to present, or None when the endpoint names none. Raises ``Refused("token")``."""
+    """The token to present, or None when the endpoint names none. Raises ``NoToken``."""
     if endpoint.token is not None:
         return _checked(endpoint.token, "The token given")
     if endpoint.token_file is not None:
@@ -34,7 +34,7 @@ async def read_token(endpoint: Endpoint, environ: Mapping[str, str] = os.environ
         value = environ.get(endpoint.token_env, "")
         if value.strip():
             return _checked(value, f"The environment variable {endpoint.token_env}")
-        raise Refused("token", _not_set(endpoint))
+        raise NoToken(_not_set(endpoint))
     return None
 
 
@@ -50,7 +50,7 @@ def missing_key(endpoint: Endpoint, environ: Mapping[str, str] = os.environ) -> 
                 return f"The token command {endpoint.token_command[0]} was not found."
         elif endpoint.token_env and not environ.get(endpoint.token_env, "").strip():
             return _not_set(endpoint)
-    except Refused as refused:
+    except NoToken as refused:
         return refused.words
     return ""
 
@@ -102,9 +102,9 @@ def token_file_advice(path: Path) -> str | None:
 def _checked(value: str, source: str) -> str:
     token = value.strip()
     if not token:
-        raise Refused("token", f"{source} holds no token: it is empty.")
+        raise NoToken(f"{source} holds no token: it is empty.")
     if not token.isascii() or any(ord(c) <= 32 or ord(c) == 127 for c in token):
-        raise Refused("token", f"{source} does not hold a token: it has spaces, line breaks or other signs.")
+        raise NoToken(f"{source} does not hold a token: it has spaces, line breaks or other signs.")
     return token
 
 
@@ -113,14 +113,14 @@ def _from_file(path: Path) -> str:
         with path.expanduser().open("rb") as file:
             data = file.read(_LARGEST + 1)
     except FileNotFoundError:
-        raise Refused("token", f"The token file {path} does not exist.") from None
+        raise NoToken(f"The token file {path} does not exist.") from None
     except PermissionError:
-        raise Refused("token", f"The token file {path} may not be read by you.") from None
+        raise NoToken(f"The token file {path} may not be read by you.") from None
     except OSError as error:
         reason = error.strerror or "it cannot be read"
-        raise Refused("token", f"The token file {path} cannot be read: {reason}.") from None
+        raise NoToken(f"The token file {path} cannot be read: {reason}.") from None
     if len(data) > _LARGEST:
-        raise Refused("token", f"The token file {path} is too large to be a token.")
+        raise NoToken(f"The token file {path} is too large to be a token.")
     return data.decode("utf-8", "replace")
 
 
@@ -134,18 +134,18 @@ async def _from_command(argv: tuple[str, ...]) -> str:
             stderr=asyncio.subprocess.DEVNULL,
         )
     except FileNotFoundError:
-        raise Refused("token", f"The token command {shown} was not found.") from None
+        raise NoToken(f"The token command {shown} was not found.") from None
     except (OSError, ValueError):
-        raise Refused("token", f"The token command {shown} cannot be run.") from None
+        raise NoToken(f"The token command {shown} cannot be run.") from None
     try:
         out, _ = await asyncio.wait_for(process.communicate(), _COMMAND_SECONDS)
     except TimeoutError:
         seconds = round(_COMMAND_SECONDS)
-        raise Refused("token", f"The token command {shown} gave no token within {seconds} seconds.") from None
+        raise NoToken(f"The token command {shown} gave no token within {seconds} seconds.") from None
     finally:
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
     if process.returncode != 0:
-        raise Refused("token", f"The token command {shown} failed with exit status {process.returncode}.")
+        raise NoToken(f"The token command {shown} failed with exit status {process.returncode}.")
     return out[: _LARGEST + 1].decode("utf-8", "replace")

@@ -11,7 +11,7 @@ from letta_tui.ledger.errors import LedgerError
 from letta_tui.protocol import Runtime, commands
 from letta_tui.transport.backoff import Backoff
 from letta_tui.transport.client import Client
-from letta_tui.transport.connection import Connection, ConnectionLost, Refused, TransportError
+from letta_tui.transport.connection import Connection, ConnectionLost, NoToken, Refused, TransportError
 from letta_tui.transport.credentials import mark_of, renewal
 from letta_tui.transport.endpoint import Endpoint, server_key
 from letta_tui.transport.gaps import GapSync
@@ -85,7 +85,7 @@ class Connector:
                 words, lasting = refused.words, not refused.worth_retrying
                 if refused.kind == "token" and self._endpoint is not None:
                     key = self._endpoint
-                    words = f"{words} {renewal(key)}".rstrip()
+                    words = words if isinstance(refused, NoToken) else f"{words} {renewal(key)}".rstrip()
             except Undecided as undecided:
                 words, lasting = undecided.words, True
             except LedgerError as error:
