@@ -17,7 +17,7 @@ from letta_tui.seam.state import TurnOutcome
 from letta_tui.seam.updates import Attention
 from letta_tui.worker.crashpoints import reached
 from letta_tui.worker.desk import Desk, Link
-from letta_tui.worker.publishing import Publisher
+from letta_tui.worker.publishing import Publisher, state_of
 from letta_tui.worker.room import Room
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,8 @@ _ENDS: dict[TurnOutcome, EvidenceKind] = {
 
 
 class Events:
-    """``turn_over`` is called when a turn ended or an error named an input: history is to be read."""
+    """``turn_over`` is called when a turn ended, an error named an input, or one that is not known here began
+    to run: history is to be read."""
 
     def __init__(self, desk: Desk, publisher: Publisher) -> None:
         self._desk = desk
@@ -198,7 +199,11 @@ class Events:
         for run, keys in status.client_message_ids_by_run_id.items():
             for key in keys:
                 send = room.sends.get(key)
-                if send is None or (run, key) in room.runs_seen:
+                if (run, key) in room.runs_seen:
+                    continue
+                if send is None:
+                    if run in status.active_run_ids:
+                        self._of_others(link, room, frame, run, key)
                     continue
                 if run not in status.active_run_ids and send.delivery == "started":
                     continue  # a run that is over proves a start, and nothing about now
@@ -206,6 +211,15 @@ class Events:
                 room.behind.discard(key)
                 self.observe(link, frame, key, "run_seen", run_id=run)
                 reached("turn.started")
+
+    def _of_others(self, link: Link, room: Room, frame: Frame, run: str, key: str) -> None:
+        """What somebody else sent begins to run: the server tells nobody its text, and its reply is next."""
+        room.runs_seen.add((run, key))
+        send = self.observe(link, frame, key, "run_seen", run_id=run)
+        if send is not None:  # another window of this client, whose ledger is this one
+            self._desk.put(*room.transcript.put_send(state_of(send)))
+        elif room.ready:
+            self.turn_over()
 
     def _settled(self, link: Link, room: Room, frame: Frame, settled: Settled) -> None:
         for key in room.turn.client_message_ids:

@@ -96,6 +96,9 @@ async def test_an_approval_answered_in_one_closes_in_the_other_and_says_where(
     for seat in pair:
         await seat.until(lambda seat=seat: seat.approvals, what="an approval in both")
     assert left.approvals[0].request_id == right.approvals[0].request_id
+    for seat in pair:
+        seat.look()
+        assert [row.kind for row in seat.rows] == ["user", "tool"]  # also where the message was not sent
     right.send(Decide(right.approvals[0].request_id, "allow"))
     for seat in pair:
         await seat.until(lambda seat=seat: not seat.approvals, what="closed in both")
@@ -109,6 +112,25 @@ async def test_an_approval_answered_in_one_closes_in_the_other_and_says_where(
     assert tool(right).decided_by == "you"
     await left.until(lambda: tool(left).decided_by == "another window", what="left says who decided")
     await converged(left, right)
+
+
+async def test_what_a_stranger_sent_stands_above_its_reply_while_that_grows(
+    letta_server: RealServer, tmp_path: Path
+) -> None:
+    conversation = await letta_server.conversation()
+    target = Target(letta_server.agent_id, conversation)
+    seat = await Seat.start(config_for(letta_server, tmp_path, target=target)).ready()
+    try:
+        async with letta_server.plain() as stranger:
+            await stranger.join(letta_server.agent_id, conversation)
+            await stranger.say(letta_server.agent_id, conversation, "[[words 40 rate=20]]")
+            await seat.until(lambda: len(seat.rows) == 2, what="its message beside the growing reply")
+            assert [(row.kind, row.live) for row in seat.rows] == [("user", False), ("assistant", True)]
+            await stranger.finished()
+        await seat.rest()
+        assert [row.kind for row in seat.rows] == ["user", "assistant"]
+    finally:
+        await seat.quit()
 
 
 async def test_each_window_keeps_its_own_draft(pair: tuple[Seat, Seat], letta_server: RealServer) -> None:
