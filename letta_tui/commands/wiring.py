@@ -33,11 +33,12 @@ def worker_config(args: argparse.Namespace, context: Context) -> WorkerConfig:
     context.paths.create()
     endpoint = endpoint_for(args, context)
     cwd = working_folder(args.cwd, context.profile)
+    confined = confined_to(args, endpoint, context.profile)
     return WorkerConfig(
         ledger_path=context.paths.ledger,
         cache_path=context.paths.cache_db,
         endpoint=endpoint,
-        keeper=keeper_for(endpoint, context, confined_to(args, endpoint, context.profile)),
+        keeper=keeper_for(endpoint, context, confined),
         target=Target(
             agent_id=args.agent or (None if args.conversation else context.profile.agent or None),
             conversation_id=args.conversation,
@@ -57,6 +58,7 @@ def worker_config(args: argparse.Namespace, context: Context) -> WorkerConfig:
         hosted=hosted_options(context.profile),
         long_turn=context.profile.notification_seconds,
         notifications=context.profile.notifications,
+        confined_to=confined or "",
     )
 
 

@@ -110,3 +110,4 @@ class WorkerConfig:
     long_turn: float = 10.0  # seconds after which its end is worth telling somebody who looks elsewhere
     notifications: Literal["on", "bell", "off"] = "on"
     hosted: HostedOptions = HostedOptions()
+    confined_to: str = ""  # the agent that the embedded server was confined to; it serves no other

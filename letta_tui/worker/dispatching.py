@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from letta_tui.seam import intents as want
 from letta_tui.worker.approving import Decider
+from letta_tui.worker.confining import refusal
 from letta_tui.worker.connecting import Connector
 from letta_tui.worker.controls import Controls
 from letta_tui.worker.desk import AskFailed, Desk
@@ -41,6 +42,9 @@ class Dispatcher:
     def take(self, intent: want.Intent) -> None:
         """Raises ``LedgerError`` when the disk does not take it. What needs the server goes on beside."""
         later: Awaitable[None] | None = None
+        if words := refusal(self.desk.config.confined_to, intent):
+            self.desk.tell(words, "warning")
+            return
         match intent:
             case want.Submit():
                 self._put_away_notes()  # whoever writes has seen them

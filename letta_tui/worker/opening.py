@@ -12,6 +12,7 @@ from letta_tui.seam.state import Action
 from letta_tui.seam.updates import NeedsSetup
 from letta_tui.tools.deciding import session_notes
 from letta_tui.worker.config import Target
+from letta_tui.worker.confining import why_not
 from letta_tui.worker.crashpoints import reached
 from letta_tui.worker.desk import AskFailed, Desk, Link, ask
 from letta_tui.worker.entering import Entrance
@@ -95,8 +96,10 @@ class Opener:
         Raises ``NotOpened`` when the person has to decide first, ``AskFailed`` without an answer.
         """
         if isinstance(wish, CreateIt):
+            self._only_the_confined(wish.agent_id)
             return await self._create(link, wish)
         wish = await self.named(link, wish)
+        self._only_the_confined(wish.agent_id)
         place = Place(link.server_key, wish.agent_id, wish.conversation_id)
         remembered = self._desk.ledger.conversation(place)
         room = self._entrance.enter(link, place, relaunched=remembered is not None)
@@ -128,6 +131,11 @@ class Opener:
             device=session.device,
         )
         return room
+
+    def _only_the_confined(self, agent_id: str) -> None:
+        if words := why_not(self._desk.config.confined_to, agent_id):
+            ask_person(self._desk, "confined", "This server serves another agent", words, ("open_other",))
+            raise NotOpened
 
     async def _create(self, link: Link, wish: CreateIt) -> Room:
         config = self._desk.config

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from letta_tui.commands.checks import TESTED_SERVER
 from letta_tui.keeper.client import KeeperError, stop_keeper
 from letta_tui.keeper.confine import CannotConfine, confine, memory_folder
 from tests.keeper.conftest import Household
@@ -30,6 +32,20 @@ def test_the_memory_folder_must_be_there_and_within_reach(tmp_path: Path) -> Non
         memory_folder("agent-/../../..", environ)
     with pytest.raises(CannotConfine, match="only keep its data below"):
         memory_folder(AGENT, {**environ, "LETTA_LOCAL_BACKEND_DIR": "/elsewhere"})
+
+
+@pytest.mark.skipif(not LETTA.exists(), reason="needs the wheel's launcher")
+def test_the_launcher_of_the_tested_server_wraps_the_command(tmp_path: Path) -> None:
+    assert importlib.metadata.version("letta") == TESTED_SERVER
+    bwrap = tmp_path / "bin" / "bwrap"  # the launcher only asks whether it works
+    bwrap.parent.mkdir()
+    bwrap.write_text("#!/bin/sh\nexit 0\n")
+    bwrap.chmod(0o755)
+    command, environ = confine([str(LETTA), "server"], furnished(tmp_path), AGENT)
+    assert Path(command[0]).name == "bwrap"
+    assert command[-2:] == [str(LETTA), "server"]
+    assert str(memory_folder(AGENT, environ)) in command
+    assert environ["MEMORY_DIR"] == str(memory_folder(AGENT, environ))
 
 
 @pytest.mark.skipif(not LETTA.exists(), reason="needs the wheel's launcher")
