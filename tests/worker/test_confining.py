@@ -62,6 +62,7 @@ async def test_a_conversation_of_another_agent_named_at_the_start_is_not_opened(
     )
     seat = Seat.start(config, server.open)
     asked = await seat.until(lambda: seat.question, what="a question")
+    assert asked is not None
     assert "serves that agent alone" in asked.body
     assert server.commands("runtime_start") == []
     await seat.quit()
