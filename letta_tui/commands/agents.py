@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -50,7 +51,10 @@ def create(args: argparse.Namespace) -> int:
         if args.personality:
             raise CommandError("The presets belong to the App Server; the hosted service has none.", USAGE)
         agent = ask_hosted(endpoint, lambda service: service.create_agent(body))
-    elif args.personality:
+        return _told(args, agent)
+    if args.model:
+        _check_model(args.model, ask_server(endpoint, context, commands.list_models()).raw)
+    if args.personality:
         preset = commands.create_agent(args.personality, model=args.model, pin_global=False)
         agent = str(ask_server(endpoint, context, preset).raw.get("agent_id"))
         if args.name:
@@ -58,6 +62,23 @@ def create(args: argparse.Namespace) -> int:
     else:
         made = ask_server(endpoint, context, commands.agent_create(body)).raw.get("agent")
         agent = str(made.get("id")) if isinstance(made, Mapping) else ""
+    return _told(args, agent)
+
+
+def _check_model(name: str, answer: Mapping[str, Any]) -> None:
+    """The server makes an agent with any model, and tells only when it is talked to."""
+    entries = [entry for entry in answer.get("entries") or () if isinstance(entry, Mapping)]
+    known = {str(entry[key]) for entry in entries for key in ("handle", "id") if entry.get(key)}
+    known |= {str(handle) for handle in answer.get("available_handles") or ()}
+    if known and name not in known:
+        near = difflib.get_close_matches(name, sorted(known), n=1)
+        meant = (
+            f"Did you mean {plain(near[0])}?" if near else f"It has {plain(', '.join(sorted(known)), 200)}."
+        )
+        raise CommandError(f"The server has no model {plain(name)!r}. {meant}")
+
+
+def _told(args: argparse.Namespace, agent: str) -> int:
     if args.json:
         show_json({"agent": agent})
     else:

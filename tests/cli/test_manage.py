@@ -30,6 +30,9 @@ def test_an_agent_is_made_renamed_and_deleted(run: Run, letta_server: RealServer
     preset = run("agents", "create", *at, "--personality", "blank", "--name", "Bea", "--json").out
     bea = json.loads(preset)["agent"]
     assert run("agents", "rename", *at, made, "Ada B").code == errors.OK
+    unknown = run("agents", "create", *at, "--model", "openai-compatible/practise")
+    assert unknown.code == errors.FAILED
+    assert f"Did you mean {MODEL_HANDLE}?" in unknown.one_sentence()
     names = {row["id"]: row["name"] for row in json.loads(run("agents", *at, "--json").out)}
     assert (names[made], names[bea]) == ("Ada B", "Bea")
     refused = run("agents", "delete", *at, made)
@@ -51,8 +54,11 @@ def test_a_conversation_is_renamed_copied_and_hidden(run: Run, letta_server: Rea
     assert copy not in ("", mine)
     assert run("conversations", "compact", *at, mine).code == errors.OK
     assert run("conversations", "archive", *at, copy).code == errors.OK
-    hidden = run("conversations", "hide", *at, copy)
-    assert "no command that deletes" in hidden.out
+    asked = run("conversations", "delete", *at, copy)
+    assert asked.code == errors.USAGE
+    assert "no command that deletes a conversation" in asked.one_sentence()
+    deleted = run("conversations", "delete", *at, copy, "--yes")
+    assert (deleted.code, deleted.out[:20]) == (errors.OK, "Archived and hidden.")
     gone = run("conversations", "rename", *at, "local-conv-99999", "x")
     assert gone.code == errors.FAILED
     assert gone.one_sentence()
