@@ -70,8 +70,8 @@ class Sender:
         self._take(room, send)
         self._clear_draft(room, intent.text)
         room.notes = []  # the person has gone on
+        self._publisher.flush()  # its row first, or for a moment the text would be nowhere on the screen
         desk.put(SubmitSettled(intent.token, True, client_message_id=key))
-        self._publisher.touch()
         self.poke()
 
     def _clear_draft(self, room: Room, text: str) -> None:
