@@ -335,7 +335,7 @@ class Commands:
 
     def _forget(self, agent: str, conversation: str, title: str) -> None:
         self._sure(
-            f"Forget “{one_line(title, 50) or 'this conversation'}” here?",
+            f"Forget “{one_line(title, 50)}” here?" if title else "Forget this conversation here?",
             "What this program stored about it is erased. The server's copy is not touched.",
             "Forget it",
             lambda: self._port.send(ForgetConversation(agent, conversation)),

@@ -86,6 +86,11 @@ class Picker(ModalScreen[str | None], inherit_bindings=False):
             yield Options(id="options")
             yield Static(Content(self.foot_words()), id="foot")
 
+    def on_resize(self) -> None:
+        # What stands around the list stays on a low screen: frame, title, words, search, margins, foot.
+        around = 6 + (3 if self._words else 0) + self._searchable
+        self.options.styles.max_height = max(2, self.app.size.height * 9 // 10 - around)
+
     def foot_words(self) -> str:
         return self._foot or "Enter choose · Esc back"
 
