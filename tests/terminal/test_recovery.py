@@ -53,7 +53,7 @@ def test_a_pending_approval_survives_and_can_be_answered(demo: Demo, mark: str) 
 def test_view_and_keeper_killed_the_server_is_adopted(demo: Demo, mark: str) -> None:
     with demo.ready("--new") as terminal:
         terminal.say(f"{mark} [[say before-{mark[:4]}]]")
-        terminal.wait(f"before-{mark[:4]}")
+        terminal.wait(lambda text: text.count(f"before-{mark[:4]}") == 2)  # as asked for, and as answered
         terminal.wait("Ready")
         before = demo.keeper()
         os.kill(before["pid"], signal.SIGKILL)
@@ -64,7 +64,7 @@ def test_view_and_keeper_killed_the_server_is_adopted(demo: Demo, mark: str) -> 
         assert after["pid"] != before["pid"]
         assert after["server_pid"] == before["server_pid"]
         terminal.say(f"[[say after-{mark[:4]}]]")
-        terminal.wait(f"after-{mark[:4]}")
+        terminal.wait(lambda text: text.count(f"after-{mark[:4]}") == 2)
         terminal.leave()
     assert demo.runs(mark) == 1
 
@@ -83,7 +83,7 @@ def test_everything_killed_in_mid_reply_and_the_truth_is_told(demo: Demo, mark: 
         terminal.wait(f"{tag}0059", timeout=40)
         terminal.wait("Ready", timeout=20)
         terminal.say(f"[[say usable-{mark[:4]}]]")
-        terminal.wait(f"usable-{mark[:4]}")
+        terminal.wait(lambda text: text.count(f"usable-{mark[:4]}") == 2)
         terminal.leave()
     runs = demo.runs(mark)
     row = next(row for row in demo.ledger() if mark in row["text"])

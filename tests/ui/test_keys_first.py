@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from select import select
 from typing import Any
 
 from fakeport import FakePort
@@ -13,7 +14,9 @@ from textual.widget import Widget
 from letta_tui.seam.state import Row
 from letta_tui.seam.updates import Splice, TextAppended, TranscriptChanged
 from letta_tui.ui.app import LettaTuiApp
+from letta_tui.ui.chat.draft import BLINKS
 from letta_tui.ui.prompt import PATIENCE, Keys
+from letta_tui.ui.terminal.driver import Bell
 
 ROWS = (Row("u", "user", "tell me"), Row("a", "assistant", "It begins", live=True))
 
@@ -99,3 +102,28 @@ async def test_a_key_lays_nothing_out(port: FakePort) -> None:
         await pilot.press(*"bcd")
         await pilot.pause(0.05)
         assert layouts == []
+
+
+async def test_a_cursor_that_nobody_moves_stops_blinking(port: FakePort) -> None:
+    async with running(port) as (app, pilot):
+        draft = app.chat.composer.draft
+        draft.cursor_blink = True
+        draft.blink_timer.pause()
+        await pilot.press("a")
+        looks = []
+        for _ in range(2 * BLINKS):
+            draft._toggle_cursor_blink_visible()
+            looks.append(draft._cursor_visible)
+        assert not all(looks[:BLINKS])
+        assert all(looks[BLINKS:])
+        assert not draft.blink_timer._active.is_set()
+
+
+def test_the_bell_ends_a_wait_for_keys() -> None:
+    bell = Bell()
+    for _ in range(2):
+        assert not select([bell.fileno], [], [], 0)[0]
+        bell.set()
+        assert select([bell.fileno], [], [], 0)[0]
+        bell.clear()
+    bell.close()

@@ -13,6 +13,9 @@ from textual.widgets import TextArea
 from letta_tui.ui.keys import bindings
 from letta_tui.ui.prompt import PromptScreen
 
+BLINKS = 6
+"""How often the cursor changes after a key before it stays: a window that nobody types in does nothing."""
+
 
 class DraftHost(Protocol):
     """What the field asks of the composer around it. All answers are immediate."""
@@ -49,7 +52,7 @@ class Draft(TextArea, inherit_bindings=False):
         super().__init__(highlight_cursor_line=False, show_line_numbers=False, compact=True, id="draft")
         self._host = host
         self._lock: tuple[int, int] | None = None
-        self._unlocked_edit = False
+        self._blinks = 0
 
     # -- the lock
 
@@ -117,6 +120,19 @@ class Draft(TextArea, inherit_bindings=False):
         if self.cursor_location > self.document.end:
             return Offset(0, 0)  # the edit puts the cursor right, and this is called again
         return super().scroll_cursor_visible(center, animate)
+
+    # -- the cursor
+
+    def _restart_blink(self) -> None:
+        self._blinks = 0
+        super()._restart_blink()
+
+    def _toggle_cursor_blink_visible(self) -> None:
+        self._blinks += 1
+        if self._blinks < BLINKS:
+            super()._toggle_cursor_blink_visible()
+        else:
+            self._pause_blink()
 
     # -- keys that are not plain editing
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import selectors
 from codecs import getincrementaldecoder
+from threading import Event
+from time import monotonic
+from typing import Any
 
 from textual import events
 from textual._xterm_parser import XTermParser
@@ -26,8 +29,37 @@ def translate(data: str) -> str:
     return data.replace("\x1b\r", _SHIFT_ENTER).replace("\x1b[27;2;13~", _SHIFT_ENTER)
 
 
+class Bell(Event):
+    """An event that ends a ``select`` on ``fileno`` too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fileno, self._end = os.pipe()
+
+    def set(self) -> None:
+        super().set()
+        os.write(self._end, b"!")
+
+    def clear(self) -> None:
+        if self.is_set():
+            os.read(self.fileno, 4096)
+        super().clear()
+
+    def close(self) -> None:
+        os.close(self.fileno)
+        os.close(self._end)
+
+
 class BurstDriver(LinuxDriver):
     """The usual driver; only the loop that reads differs, since only it knows what one read returned."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.exit_event = self._bell = Bell()
+
+    def close(self) -> None:
+        super().close()
+        self._bell.close()
 
     def _sigcont_application(self, *arguments: object) -> None:
         """Go on after a stop; from the loop, since this may interrupt the very call that writes."""
@@ -58,14 +90,16 @@ class BurstDriver(LinuxDriver):
         decode = getincrementaldecoder("utf-8")(errors="replace").decode
         selector = selectors.SelectSelector()
         selector.register(self.fileno, selectors.EVENT_READ)
+        selector.register(self._bell.fileno, selectors.EVENT_READ)
         continues = False
         try:
             while not self.exit_event.is_set():
-                if selector.select(0.1):
+                ready = [key.fd for key, _ in selector.select(_patience(parser))]
+                if self.fileno in ready:
                     raw = os.read(self.fileno, 4096)
                     if not raw:
                         break
-                    more = len(raw) >= FULL_READ or bool(selector.select(0))
+                    more = len(raw) >= FULL_READ or _has_more(selector, self.fileno)
                     batch = list(parser.feed(translate(decode(raw))))
                     made = bundle(batch, more=more, continues=continues)
                     for event in made:
@@ -75,3 +109,13 @@ class BurstDriver(LinuxDriver):
                     self.process_message(event)
         finally:
             selector.close()
+
+
+def _patience(parser: XTermParser) -> float | None:
+    """How long the parser can wait: a lone escape is a key after a moment. Nothing else wakes the thread."""
+    until = parser._timeout_time
+    return None if until is None else max(0.0, until - monotonic())
+
+
+def _has_more(selector: selectors.BaseSelector, terminal: int) -> bool:
+    return any(key.fd == terminal for key, _ in selector.select(0))
