@@ -158,13 +158,19 @@ def changed_note(before: Sequence[str], now: Sequence[str]) -> str:
 
 
 def session_notes(
-    before: Mapping[str, Any], *, tools: Sequence[str], cwd: str, device: str, missing: Sequence[str] = ()
+    before: Mapping[str, Any],
+    *,
+    tools: Sequence[str],
+    cwd: str,
+    device: str,
+    mode: str = "",
+    missing: Sequence[str] = (),
 ) -> list[str]:
     """What a reopened conversation has again, and what it has no more. ``before`` is its stored state;
-    ``cwd`` and ``device`` are the ones it has now ("" when not known); ``missing`` says what could not be
-    offered."""
+    ``cwd``, ``device`` and ``mode`` are what it has now ("" when not known); ``missing`` says what could not
+    be offered."""
     notes = []
-    had = [name for name in before.get("external_tools") or () if isinstance(name, str)]
+    had = _texts(before.get("external_tools"))
     again = [name for name in tools if name in had]
     if again:
         notes.append(f"Tools re-registered: {', '.join(again)}.")
@@ -172,10 +178,32 @@ def session_notes(
     if gone:
         notes.append(f"Tools no longer offered: {', '.join(gone)}.")
     notes.extend(missing)
+    skills, toolset = _texts(before.get("skill_sources")), before.get("toolset")
+    as_before = []
     folder = before.get("cwd")
-    if isinstance(folder, str) and folder and cwd and folder != cwd:
-        notes.append(f"The folder {folder} is gone: using {cwd}.")
+    if isinstance(folder, str) and folder and cwd:
+        if folder == cwd:
+            as_before.append(f"folder {cwd}")
+        else:
+            notes.append(f"The folder {folder} is gone: using {cwd}.")
+    stored = before.get("mode")
+    if isinstance(stored, str) and stored and mode:
+        if stored == mode:
+            as_before.append(f"mode {mode}")
+        else:
+            notes.append(f"The permission mode was {stored}; the server's is kept: {mode}.")
+    if skills:
+        as_before.append(f"skills from {', '.join(skills)}")
+    if isinstance(toolset, Mapping):
+        as_before.append("the choice of the server's tools")
     where = before.get("device")
     if isinstance(where, str) and where and device and where != device:
         notes.append(f"This conversation was on device {where}; now it is on {device}.")
+    # A folder and a mode are sent with every start: that alone is no news.
+    if as_before and (again or skills or isinstance(toolset, Mapping)):
+        notes.append(f"As before: {', '.join(as_before)}.")
     return notes
+
+
+def _texts(value: object) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list | tuple) else []

@@ -105,6 +105,7 @@ class Opener:
         room = self._entrance.enter(link, place, relaunched=remembered is not None)
         state: Mapping[str, Any] = remembered.state if remembered is not None else {}
         config = self._desk.config
+        asked_for = config.mode or _text(state.get("mode"))
         mode = resume_mode(config.mode, _text(state.get("mode")), await self._server_mode(link, room))
         cwd = config.cwd if config.cwd_explicit else _text(state.get("cwd"))
         session = session_of(config, state, device=link.endpoint.device_id)
@@ -124,11 +125,12 @@ class Opener:
             raise NotOpened
         self._remember(link, room, started, session, mode=mode, cwd=cwd)
         room.restored = session_notes(
-            {**state, "cwd": cwd},
+            {**state, **session.stored(), "device": state.get("device"), "cwd": cwd, "mode": asked_for},
             tools=self._toolbox.offering.names,
             missing=self._toolbox.offering.missing,
             cwd=(room.device.cwd if room.device is not None else None) or "",
             device=session.device,
+            mode=(room.device.mode if room.device is not None else None) or "",
         )
         return room
 

@@ -105,3 +105,12 @@ def test_notes_say_what_is_known() -> None:
         "This conversation was on device d1; now it is on d2.",
     ]
     assert session_notes({}, tools=["weather"], cwd="/y", device="") == []
+    kept = {"cwd": "/y", "mode": "acceptEdits", "skill_sources": ["project"], "toolset": {"base": "none"}}
+    assert session_notes(kept, tools=(), cwd="/y", device="", mode="acceptEdits") == [
+        "As before: folder /y, mode acceptEdits, skills from project, the choice of the server's tools."
+    ]
+    plain = {"cwd": "/y", "mode": "unrestricted"}
+    assert session_notes(plain, tools=(), cwd="/y", device="", mode="unrestricted") == []
+    assert session_notes(plain, tools=(), cwd="/y", device="", mode="standard") == [
+        "The permission mode was unrestricted; the server's is kept: standard."
+    ]
