@@ -7,6 +7,9 @@ from typing import Literal
 
 from letta_tui.seam.state import Action
 
+Mode = Literal["standard", "acceptEdits", "unrestricted", "strict"]
+Management = Literal["rename", "archive", "unarchive", "fork", "compact", "delete"]
+
 
 @dataclass(frozen=True, slots=True)
 class Submit:
@@ -87,7 +90,7 @@ class ManageConversation:
 
     agent_id: str
     conversation_id: str
-    what: Literal["rename", "archive", "unarchive", "fork", "compact", "delete"]
+    what: Management
     title: str = ""
 
 
@@ -152,7 +155,7 @@ class ManageAgent:
 
 @dataclass(frozen=True, slots=True)
 class SetMode:
-    mode: Literal["standard", "acceptEdits", "unrestricted", "strict"]
+    mode: Mode
 
 
 @dataclass(frozen=True, slots=True)

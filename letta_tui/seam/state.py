@@ -236,6 +236,7 @@ class ConversationItem:
     current: bool = False
     note: str = ""  # "approval waiting", "ended while you were away", "archived" …
     archived: bool = False
+    last_sent: str = ""  # the message this computer sent there last, for one without a title
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -67,7 +68,14 @@ class Lists:
                 continue  # the server does not have it (any more), and nothing of ours hangs on it
             items[place.agent_id, place.conversation_id] = self._from_ledger(known, names)
         ordered = sorted(items.values(), key=lambda item: item.updated or 0.0, reverse=True)
-        desk.put(ConversationsListed(tuple(ordered), error))
+        desk.put(ConversationsListed(tuple(self._told_apart(item, key) for item in ordered), error))
+
+    def _told_apart(self, item: ConversationItem, key: str | None) -> ConversationItem:
+        """With the last message sent there, where there is no title."""
+        if item.title or key is None:
+            return item
+        sent = self._desk.ledger.sends(Place(key, item.agent_id, item.conversation_id), limit=1)
+        return replace(item, last_sent=sent[0].text or "") if sent else item
 
     async def _conversations_of(self, intent: ListConversations, agent_id: str | None) -> list[Json]:
         frame = await self._desk.ask(

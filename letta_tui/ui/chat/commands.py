@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, get_args
 
 from letta_tui.seam.intents import (
     ForgetConversation,
     ManageAgent,
     ManageConversation,
+    Management,
+    Mode,
     NewConversation,
     OpenConversation,
     Redact,
@@ -22,8 +25,18 @@ from letta_tui.ui.safe import one_line
 if TYPE_CHECKING:
     from letta_tui.ui.chat.screen import ChatScreen
 
-Mode = Literal["standard", "acceptEdits", "unrestricted", "strict"]
-Manage = Literal["rename", "archive", "unarchive", "fork", "compact", "delete"]
+_MODES: dict[str, Mode] = {mode: mode for mode in get_args(Mode)}
+_AT_ONCE: dict[str, Management] = {
+    "archive": "archive",
+    "unarchive": "unarchive",
+    "fork": "fork",
+    "compact": "compact",
+}
+_NOTIFICATIONS: dict[str, tuple[Literal["on", "bell", "off"], str]] = {
+    "on": ("on", "bell and notification"),
+    "bell": ("bell", "the bell only"),
+    "off": ("off", "none"),
+}
 
 _UNRESTRICTED = "Every command and every change then runs at once, without a question, with your rights."
 
@@ -90,8 +103,8 @@ class Commands:
                 "Archive and hide it",
                 lambda: self._port.send(ManageConversation(agent, conversation, "delete")),
             )
-        elif action in ("archive", "unarchive", "fork", "compact"):
-            self._port.send(ManageConversation(agent, conversation, action))  # type: ignore[arg-type]
+        elif action is not None and (what := _AT_ONCE.get(action)):
+            self._port.send(ManageConversation(agent, conversation, what))
 
     def _rename(self, agent: str, conversation: str, title: str) -> None:
         from letta_tui.ui.dialogs.picker import Ask
@@ -102,11 +115,11 @@ class Commands:
 
         self._screen.app.push_screen(Ask("A title for this conversation", title), named)
 
-    def _sure(self, title: str, words: str, yes: str, then: object) -> None:
+    def _sure(self, title: str, words: str, yes: str, then: Callable[[], None]) -> None:
         from letta_tui.ui.dialogs.lists import confirm
 
         def answered(answer: str | None) -> None:
-            if answer == "yes" and callable(then):
+            if answer == "yes":
                 then()
 
         self._screen.app.push_screen(confirm(title, words, yes), answered)
@@ -201,7 +214,7 @@ class Commands:
                 chosen(argument)
             else:
                 names = ", ".join(c.name for c in choices)
-                self._screen.say(f"There is no profile of that name: {names}.", "warning")
+                self._screen.say(f"There is no profile of that name. Choose one of {names}.", "warning")
             return
         from letta_tui.ui.dialogs.lists import profile_picker
 
@@ -231,9 +244,11 @@ class Commands:
 
     def command_mode(self, argument: str) -> None:
         if argument:
-            named = {m.lower(): m for m in get_args(Mode)}.get(argument.lower())
+            named = {name.lower(): name for name in _MODES}.get(argument.lower())
             if named is None:
-                self._screen.say(f"There is no mode of that name: {', '.join(get_args(Mode))}.", "warning")
+                self._screen.say(
+                    f"There is no mode “{one_line(argument, 30)}”: {', '.join(_MODES)}.", "warning"
+                )
                 return
             self._set_mode(named)
             return
@@ -242,13 +257,14 @@ class Commands:
         self._screen.app.push_screen(mode_picker(self._screen.status.mode), self._set_mode)
 
     def _set_mode(self, mode: str | None) -> None:
-        if mode is None or mode == self._screen.status.mode:
+        wanted = _MODES.get(mode or "")
+        if wanted is None or wanted == self._screen.status.mode:
             return
-        if mode == "unrestricted":
+        if wanted == "unrestricted":
             self._sure("Ask for nothing?", _UNRESTRICTED, "Run everything without asking",
                        lambda: self._port.send(SetMode("unrestricted")))  # fmt: skip
             return
-        self._port.send(SetMode(mode))  # type: ignore[arg-type]
+        self._port.send(SetMode(wanted))
 
     def command_cwd(self, argument: str) -> None:
         if argument:
@@ -283,17 +299,16 @@ class Commands:
         self._screen.copy(text, what)
 
     def command_notifications(self, argument: str) -> None:
-        if argument not in ("on", "bell", "off"):
-            self._screen.say("/notifications on, bell or off.", "warning")
+        if argument not in _NOTIFICATIONS:
+            self._screen.say("/notifications takes on, bell or off.", "warning")
             return
-        self._screen.letta.notifications = argument  # type: ignore[assignment]
-        words = {"on": "bell and notification", "bell": "the bell only", "off": "none"}[argument]
+        self._screen.letta.notifications, words = _NOTIFICATIONS[argument]
         self._screen.say(f"Notifications of this window while it is not looked at: {words}.")
 
     def command_theme(self, argument: str) -> None:
         app = self._screen.letta
         if argument not in ("dark", "light", ""):
-            self._screen.say("/theme dark or light.", "warning")
+            self._screen.say("/theme takes dark or light.", "warning")
             return
         dark = argument == "dark" if argument else app.theme != "letta-dark"
         app.theme = "letta-dark" if dark else "letta-light"

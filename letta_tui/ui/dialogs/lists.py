@@ -20,6 +20,11 @@ from letta_tui.ui.safe import ago, one_line
 NEW = "\x00new"
 
 
+def _name(item: ConversationItem) -> str:
+    """The title; without one what was written there last says more than a number."""
+    return item.title or one_line(item.last_sent, 48) or item.conversation_id
+
+
 class ConversationPicker(Picker):
     """Returns "agent conversation", :data:`NEW`, or "manage agent conversation"."""
 
@@ -75,7 +80,7 @@ class ConversationPicker(Picker):
             notes.append("archived")
         return Item(
             f"{each.agent_id} {each.conversation_id}",
-            each.title or each.conversation_id,
+            f"“{_name(each)}”" if each.last_sent and not each.title else _name(each),
             " · ".join(n for n in notes if n),
             mark="▸" if each.current else "!" if each.note == "approval waiting" else " ",
         )
@@ -93,7 +98,7 @@ class ConversationPicker(Picker):
 
     def title_of(self, conversation_id: str) -> str:
         found = next((i for i in self._found if i.conversation_id == conversation_id), None)
-        return found.title or conversation_id if found else conversation_id
+        return _name(found) if found else conversation_id
 
     def is_archived(self, conversation_id: str) -> bool:
         return any(i.archived for i in self._found if i.conversation_id == conversation_id)

@@ -71,11 +71,11 @@ def bundle(batch: Iterable[Message], *, more: bool, continues: bool) -> list[Mes
 
     for event in batch:
         piece = _text_of(event)
-        if piece is None:
+        if piece is None or not isinstance(event, events.Key):
             close(False)
             result.append(event)
         else:
-            run.append(event)  # type: ignore[arg-type]
+            run.append(event)
             text.append(piece)
     close(True)
     return result
