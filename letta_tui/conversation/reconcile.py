@@ -195,7 +195,7 @@ def _absent(send: Send, reading: Reading, policy: Policy) -> Verdict:
     if send.delivery == "unknown" and (send.salvaged or not send.last.keys() & SERVER_HAD_IT):
         sentence = standing(send)
         return _verdict(send, sentence=sentence, offers=offers("unknown", sentence, send))
-    waits = waits_for(send, reading)
+    waits = waits_for(send, reading, policy)
     if waits is not None:
         if send.delivery == "unknown":
             sentence = standing(send)

@@ -25,7 +25,7 @@ def same_id_is_safe(send: Send, now: Stamp, policy: Policy | None = None) -> boo
     )
 
 
-def waits_for(send: Send, reading: Reading) -> SentenceKey | None:
+def waits_for(send: Send, reading: Reading, policy: Policy) -> SentenceKey | None:
     """Why this reading cannot show absence yet although a later one may; ``None`` when it can."""
     queue, loop, history = reading.queue, reading.loop, reading.history
     if queue is None or loop is None or history is None or reading.fence is None:
@@ -43,6 +43,8 @@ def waits_for(send: Send, reading: Reading) -> SentenceKey | None:
         here = attempt.connection_id == reading.connection_id
         if here and (attempt.written is None or not _not_before(reading.fence, attempt.written)):
             return "checking"  # nothing answered yet proves that the server has read it
+        if not here and not _long_before(attempt.written or attempt.began, reading, policy):
+            return "checking"  # another window has just written it, on a connection that is not broken
     for kind in ("queue_seen", "dequeued", "run_seen", "ack"):
         seen = send.last.get(kind)
         on_this = seen is not None and seen.connection_id == reading.connection_id
@@ -111,6 +113,15 @@ def error_is_final(send: Send, reading: Reading) -> bool:
     error = send.last["loop_error"]
     here = reading.connection_id
     return error.connection_id == here and send.attempts[-1].connection_id == here
+
+
+def _long_before(stamp: Stamp, reading: Reading, policy: Policy) -> bool:
+    """Whether bytes that were written then have had their time to arrive when the reading began. Another start
+    of the machine is earlier than any live reading; an instant to come is a clock that was set back."""
+    fence = reading.fence
+    if fence is None or stamp.boot != fence.boot or stamp.mono > reading.now.mono:
+        return True
+    return fence.mono - stamp.mono >= policy.settle
 
 
 def _not_before(stamp: Stamp, other: Stamp | None) -> bool:

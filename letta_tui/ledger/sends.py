@@ -255,7 +255,7 @@ class Sends(Moves):
             return current
         with self._db.write() as conn:
             send = self._get(conn, client_message_id)
-            same = send.delivery == basis.delivery and len(send.attempts) == len(basis.attempts)
+            same = send.delivery == basis.delivery and send.attempts == basis.attempts
             for item in found:
                 current = self._get(conn, client_message_id)
                 if (

@@ -159,7 +159,10 @@ class Judge:
         if send.delivery == "delivered" and room.sends.get(key, send).delivery != "delivered":
             reached("turn.delivered")
         room.sends[key] = send
-        room.verdicts[key] = verdict
+        if send.attempts == basis.attempts:
+            room.verdicts[key] = verdict
+        else:
+            room.verdicts.pop(key, None)  # another window has gone on with it: this is about what it was
 
     async def _sync(self, link: Link, room: Room) -> None:
         frame = await ask(link.client, commands.sync(room.runtime))

@@ -59,6 +59,8 @@ class Bench:
         return send
 
     def reading(self, rows: tuple[HistoryRow, ...] = (), **changes: Any) -> Reading:
+        if changes.get("connection_id", "c1") != "c1":
+            self.clock.advance(3)  # what was written before the break has had its time to arrive
         fence = self.clock()
         self.clock.advance(0.1)
         reading = Reading(
@@ -540,3 +542,14 @@ def test_a_second_run_is_told_although_only_one_of_them_left_a_row(bench: Bench)
     assert ran_again(send)
     assert card(send, verdict).word == "ran twice"
     assert bench.ledger.open_sends(PLACE) == (), "it has been said"
+
+
+def test_what_another_window_has_just_written_is_not_called_absent(bench: Bench) -> None:
+    bench.prepare()
+    bench.write()
+    bench.clock.advance(1.5)
+    reading = replace(bench.reading(), connection_id="c2")
+    assert reconcile(bench.ledger.sends(), reading)[0].sentence == "checking"
+    bench.clock.advance(1)
+    reading = replace(bench.reading(), connection_id="c2")
+    assert reconcile(bench.ledger.sends(), reading)[0].sentence == "lost_safe"
