@@ -12,7 +12,7 @@ from letta_tui.config import ConfigError, load
 from letta_tui.tools.declared import MCP_KEYS, TOOL_KEYS
 from letta_tui.tools.running import run
 
-README = Path(__file__).parents[2] / "README.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
 
 
 def config(folder: Path, text: str) -> Path:
@@ -21,8 +21,8 @@ def config(folder: Path, text: str) -> Path:
     return file
 
 
-async def test_the_example_of_the_readme_works(tmp_path: Path) -> None:
-    text = README.read_text(encoding="utf-8")
+async def test_the_documented_example_works(tmp_path: Path) -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
     section = text[text.index("## Tools of your own") :]
     example = re.search(r"```toml\n(.*?)```", section, re.DOTALL)
     assert example is not None
