@@ -57,7 +57,7 @@ async def share(cells: Sequence[Cell]) -> None:
 def chosen(given: argparse.Namespace) -> list[Cell]:
     cells = every() if given.all or given.only else sample(given.seed, given.runs)
     words = [word.strip() for word in given.only.split("/")]
-    return [cell for cell in cells if all(word in str(cell) for word in words)]
+    return [cell for cell in cells if all(word in f"{cell.group} / {cell}" for word in words)]
 
 
 def shared_out(given: argparse.Namespace, cells: int) -> list[Outcome]:

@@ -69,7 +69,8 @@ class Story:
         if self.cell.group in ("send", "acknowledge"):
             number = 1 if command else earlier + 1
         elif self.cell.group == "turn":
-            number = min(earlier, 1) + 1
+            # A turn with an approval can take the message in: then it is the only one that ends.
+            number = 1 if (point, state) == ("turn.finished", "approval") else min(earlier, 1) + 1
         elif point == "queue.seen":
             number = 2 if state == "queued" and not command else 1
         elif point == "queue.dequeued":
