@@ -93,6 +93,12 @@ KEYS: tuple[Key, ...] = (
     Key("notification_seconds", "number", "turns shorter than this end quietly (default 10)"),
     Key("notification_details", "switch", "let notifications name the tool or the error (default false)"),
     Key(
+        "theme",
+        "text",
+        "colours of the window: `dark` or `light` (default: as `COLORFGBG` tells, else `dark`)",
+        choices=("dark", "light"),
+    ),
+    Key(
         "skill_sources",
         "texts",
         "where the agent's skills come from (default: as the conversation has them)",
@@ -139,6 +145,7 @@ class Profile:
     notifications: Literal["on", "bell", "off"] = "on"
     notification_seconds: float = 10.0
     notification_details: bool = False
+    theme: Literal["dark", "light", ""] = ""
     skill_sources: tuple[str, ...] = ()
     toolset: str = ""
     toolset_include: tuple[str, ...] = ()

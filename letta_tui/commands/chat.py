@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from letta_tui import __version__
 from letta_tui.commands.context import Context, load_context
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     need_terminal()
     while True:
         context, config = ready(args)
-        choices = Choices(profile_choices(context), partial(wrong_with, args))
+        choices = Choices(profile_choices(context), partial(wrong_with, args), context.profile.theme)
         code, following = draw(config, context.paths, choices=choices)
         if not following:
             return code
@@ -61,10 +61,12 @@ def ready(args: argparse.Namespace) -> tuple[Context, WorkerConfig]:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The profiles one can change to, and what says in a sentence why one of them cannot be used now."""
+    """The profiles one can change to, what says in a sentence why one of them cannot be used now, and the
+    colours."""
 
     profiles: tuple[Profile, ...] = ()
     wrong_with: Callable[[str], str] = lambda name: ""
+    theme: Literal["dark", "light", ""] = ""
 
 
 def profile_choices(context: Context) -> tuple[Profile, ...]:
@@ -123,6 +125,7 @@ def draw(
     app = LettaTuiApp(
         worker,
         AppOptions(
+            theme=choices.theme,
             hints=tuple(hints),
             notifications=config.notifications,
             log_path=paths.log,
