@@ -24,7 +24,7 @@ from letta_tui import __version__
 from letta_tui.keeper.control import CONTROL, LINE_LIMIT, SOCKET_NAME
 from letta_tui.keeper.ends import End
 from letta_tui.keeper.errors import KeeperError
-from letta_tui.keeper.files import read_state
+from letta_tui.keeper.files import KeeperLock, SavedState, read_state, write_state
 from letta_tui.keeper.identity import end_process, identify, wait_gone
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.keeper.server import end_all, end_server
@@ -319,7 +319,18 @@ def _end_leftovers(paths: KeeperPaths) -> bool:
         end_server(state.server)
     found = found or any(process.alive() for process in state.started)
     end_all(state.started)
+    if state.keeper is not None or state.server is not None:
+        _forget_state(paths)
     return found
+
+
+def _forget_state(paths: KeeperPaths) -> None:
+    """What was ended on purpose is nothing that the next keeper should take over, or miss."""
+    lock = KeeperLock(paths.lock)
+    with contextlib.suppress(OSError):
+        if lock.acquire():  # else there is a next keeper already, and the file is its own
+            write_state(paths.state_file, SavedState())
+    lock.release()
 
 
 def _unresponsive(paths: KeeperPaths) -> str:

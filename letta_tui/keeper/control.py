@@ -16,6 +16,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from letta_tui.paths import private_folder
+
 CONTROL = 1  # raised when an older keeper could not serve a newer window
 LINE_LIMIT = 8 * 1024 * 1024
 SOCKET_NAME = "keeper.sock"
@@ -71,6 +73,16 @@ class ControlServer:
         finally:
             os.umask(before)
         self._path = path
+
+    async def listen_again(self) -> None:
+        """If somebody cleaned the socket away: windows would find no keeper, and could not start one."""
+        path = self._path
+        if path is None or path.exists():
+            return
+        private_folder(path.parent)
+        await self.stop_listening()
+        self._path = path
+        await self.start(path)
 
     def news(self, message: Mapping[str, Any]) -> None:
         for peer in self.peers:

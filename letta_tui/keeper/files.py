@@ -54,8 +54,9 @@ class SavedServer:
 
 @dataclass(frozen=True, slots=True)
 class SavedState:
-    """What a keeper leaves for others to read. ``holds``: (agent, conversation) pairs. ``started``: processes
-    that are to become a server and its companions, and are not in ``server`` yet."""
+    """What a keeper leaves for others to read. ``holds``: (agent, conversation) pairs; ``busy``: those in
+    which something ran or waited. ``started``: processes that are to become a server and its companions, and
+    are not in ``server`` yet."""
 
     keeper: ProcessIdentity | None = None
     version: str = ""
@@ -63,6 +64,7 @@ class SavedState:
     server: SavedServer | None = None
     holds: tuple[tuple[str, str], ...] = ()
     started: tuple[ProcessIdentity, ...] = ()
+    busy: tuple[tuple[str, str], ...] = ()
 
 
 def write_state(path: Path, state: SavedState) -> None:
@@ -72,6 +74,7 @@ def write_state(path: Path, state: SavedState) -> None:
         "version": state.version,
         "control": state.control,
         "holds": [list(pair) for pair in state.holds],
+        "busy": [list(pair) for pair in state.busy],
         "started": [process.to_json() for process in state.started],
         "server": None,
     }
@@ -109,20 +112,21 @@ def read_state(path: Path) -> SavedState:
         return SavedState()
     if not isinstance(raw, dict):
         return SavedState()
-    holds = tuple(
-        (str(pair[0]), str(pair[1]))
-        for pair in raw.get("holds") or ()
-        if isinstance(pair, list) and len(pair) == 2
-    )
     control = raw.get("control")
     return SavedState(
         keeper=ProcessIdentity.from_json(raw.get("keeper")),
         version=str(raw.get("version", "")),
         control=control if isinstance(control, int) else 0,
         server=_server(raw.get("server")),
-        holds=holds,
+        holds=_pairs(raw.get("holds")),
         started=_identities(raw.get("started")),
+        busy=_pairs(raw.get("busy")),
     )
+
+
+def _pairs(raw: object) -> tuple[tuple[str, str], ...]:
+    found = raw if isinstance(raw, list) else ()
+    return tuple((str(pair[0]), str(pair[1])) for pair in found if isinstance(pair, list) and len(pair) == 2)
 
 
 def _server(raw: object) -> SavedServer | None:

@@ -23,6 +23,7 @@ from letta_tui.keeper.logs import limit
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.keeper.record import Record
 from letta_tui.keeper.watch import Place, Watch
+from letta_tui.paths import PathsError
 from letta_tui.protocol import Frame
 
 _TIDY_SECONDS = 60.0
@@ -81,7 +82,10 @@ class Keeper:
         loop.add_signal_handler(signal.SIGHUP, lambda: None)  # the terminal it came from may go
         try:
             self._custody.link.wanted |= self._own_holds
-            await self._custody.take_over(read_state(self._paths.state_file))
+            before = read_state(self._paths.state_file)
+            died = before.server is not None and not before.server.identity.alive()
+            await self._custody.take_over(before)
+            self._note_loss(before.busy if died else ())
             self.save()
             await self._desk.control.start(self._paths.runtime / SOCKET_NAME)
             self.consider()
@@ -92,6 +96,14 @@ class Keeper:
             raise CannotRun(str(error)) from None
         finally:
             await self._end()
+
+    def _note_loss(self, busy: tuple[Place, ...]) -> None:
+        """The keeper before this one left no word, and its server did not outlive it: ``busy`` went along."""
+        now, words = (
+            time.time(),
+            "Keeper and server were ended from outside, perhaps by a logout or a restart.",
+        )
+        self._note([End(now, "server", *place, words=words) for place in busy])
 
     async def _end(self) -> None:
         self._leaving.cancel()
@@ -118,8 +130,8 @@ class Keeper:
 
     def save(self) -> None:
         """Write down what the next keeper would adopt. Any thread."""
-        holds = self._custody.link.wanted | set(self._watch.busy)
-        self._record.save(self._custody.server.running, holds, self._custody.server.started)
+        server, wanted = self._custody.server, self._custody.link.wanted
+        self._record.save(server.running, server.started, wanted=wanted, busy=self._watch.busy)
 
     def consider(self) -> None:
         """Something changed: let go of what nobody needs, and see whether there is a reason to stay."""
@@ -136,7 +148,7 @@ class Keeper:
             self._say(words)
 
     async def _tidy(self) -> None:
-        """Let neither logs nor notes fill the disk, however long it lives."""
+        """However long it lives: let neither logs nor notes fill the disk, and be found by windows."""
         paths = self._paths
         logs = (paths.log, paths.server_log, *map(paths.companion_log, range(self._companions)))
         trimmed = -_TRIM_SECONDS
@@ -146,6 +158,9 @@ class Keeper:
                 with contextlib.suppress(OSError):
                     self._log.trim(time.time())
             await asyncio.to_thread(lambda: [limit(log) for log in logs])
+            if not self._handed_over:
+                with contextlib.suppress(ControlError, PathsError):  # tried again in a minute
+                    await self._desk.control.listen_again()
             await asyncio.sleep(_TIDY_SECONDS)
 
     @property

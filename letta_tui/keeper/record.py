@@ -28,10 +28,16 @@ class Record:
         self.words = ""
 
     def save(
-        self, server: SavedServer | None, holds: Iterable[Place], started: tuple[ProcessIdentity, ...]
+        self,
+        server: SavedServer | None,
+        started: tuple[ProcessIdentity, ...],
+        *,
+        wanted: Iterable[Place],
+        busy: Iterable[Place],
     ) -> None:
+        open_, held = sorted(busy), sorted({*wanted, *busy})
         self._write(
-            SavedState(self._me, __version__, CONTROL, server, tuple(sorted(set(holds))), started),
+            SavedState(self._me, __version__, CONTROL, server, tuple(held), started, tuple(open_)),
         )
 
     def leave(self) -> None:

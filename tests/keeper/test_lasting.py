@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,8 +15,10 @@ import pytest
 
 from letta_tui.keeper import client
 from letta_tui.keeper.client import KeeperOptions, KeeperPaths, ensure_keeper, find_keeper, stop_keeper
+from letta_tui.keeper.control import ControlServer
 from letta_tui.keeper.ends import End, EndLog
-from letta_tui.keeper.identity import wait_gone
+from letta_tui.keeper.files import SavedServer, SavedState, read_state, write_state
+from letta_tui.keeper.identity import ProcessIdentity, wait_gone
 from letta_tui.keeper.logs import limit, older
 from letta_tui.keeper.server import EmbeddedServer, ServerTrouble
 from letta_tui.keeper.spawn import spawn_detached
@@ -155,3 +159,45 @@ async def test_a_full_disk_is_said_before_a_server_is_started(
     with pytest.raises(ServerTrouble, match=f"disk is full: make room for {paths.state}") as refused:
         await server.start()
     assert refused.value.lasting
+
+
+async def test_turns_that_were_ended_with_keeper_and_server_are_noted(tmp_path: Path) -> None:
+    paths = KeeperPaths(tmp_path / "state", tmp_path / "run")
+    paths.state.mkdir()
+    dead = ProcessIdentity(4_190_000, 1.0)
+    server = SavedServer(dead, "ws://127.0.0.1:1/ws", paths.token)
+    write_state(
+        paths.state_file, SavedState(dead, "0.1", 1, server, (("a", "c"), ("a", "d")), busy=(("a", "c"),))
+    )
+    try:
+        handle = await ensure_keeper(paths, KeeperOptions())
+        (lost,) = await handle.ends_since(0)
+        assert (lost.kind, lost.conversation_id) == ("server", "c")
+        assert "ended from outside" in lost.words
+        os.kill(handle.pid, signal.SIGKILL)
+        await until(lambda: handle.gone)
+        again = await ensure_keeper(paths, KeeperOptions())
+        assert len(await again.ends_since(0)) == 1  # told once
+        for each in (handle, again):
+            await each.close()
+    finally:
+        await stop_keeper(paths)
+    assert read_state(paths.state_file).server is None
+
+
+async def test_a_socket_that_was_cleaned_away_is_made_again(tmp_path: Path) -> None:
+    async def nothing(*_: object) -> dict[str, object]:
+        return {}
+
+    server = ControlServer(nothing, lambda peer: None, {"keeper": "letta-tui"})
+    path = tmp_path / "run" / "keeper.sock"
+    path.parent.mkdir()
+    await server.start(path)
+    shutil.rmtree(path.parent)
+    await server.listen_again()
+    reader, writer = await asyncio.open_unix_connection(path)
+    assert b"letta-tui" in await reader.readline()
+    writer.close()
+    await server.close()
+    await server.listen_again()  # not after the end
+    assert not path.exists()
