@@ -225,10 +225,8 @@ class ChatScreen(ActionScreen):
 
     def _show_welcome(self) -> None:
         """Nothing invites to write where no conversation is open."""
-        if self.connection.phase != "ready":
-            self.welcome.show(self.connection.words)
-        else:
-            self.welcome.show("" if self.status.conversation_id else "No conversation is open.")
+        words = "" if self.connection.phase == "ready" else self.connection.words
+        self.welcome.show(words, bool(self.status.conversation_id))
 
     def _tick(self) -> None:
         self.status_bar.now = self.options.clock()

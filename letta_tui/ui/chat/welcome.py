@@ -25,16 +25,29 @@ class Welcome(Widget):
         super().__init__()
         self._hints = hints
         self._words = "Starting…"
+        self._open = False
 
-    def show(self, words: str) -> None:
-        """``words``: why there is nothing here yet; empty when the conversation is open and empty."""
-        if words != self._words:
-            self._words = words
+    def show(self, words: str, is_open: bool = False) -> None:
+        """``words``: why there is nothing here yet, else "". ``is_open``: a conversation is, and is empty."""
+        if (words, is_open) != (self._words, self._open):
+            self._words, self._open = words, is_open
             self.refresh()
 
     def render(self) -> Content:
         if self._words:
             return Content.styled(safe(self._words), "$quiet")
+        if not self._open:
+            lines = [Content.styled("No conversation is open.", "bold"), Content("")]
+            lines += [
+                Content.assemble(("  " + key.ljust(10), "$primary"), (words, "$quiet"))
+                for key, words in (
+                    ("F2", "opens one that there is"),
+                    ("/new", "begins one"),
+                    ("/agents", "shows the agents, and makes one"),
+                    ("/setup", "connects a model provider"),
+                )
+            ]
+            return Content("\n").join(lines)
         lines = [Content.styled("A new conversation.", "bold"), Content("")]
         if self._hints:
             lines.append(Content.styled("Try one of these, in your own words:", "$quiet"))
