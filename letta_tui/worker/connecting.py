@@ -86,6 +86,7 @@ class Connector:
                 if refused.kind == "token" and self._endpoint is not None:
                     key = self._endpoint
                     words = words if isinstance(refused, NoToken) else f"{words} {renewal(key)}".rstrip()
+                    self._desk.tell(words, "warning")  # the whole sentence: the header has little room
             except Undecided as undecided:
                 words, lasting = undecided.words, True
             except LedgerError as error:

@@ -69,6 +69,7 @@ async def test_a_signed_token_that_expires_is_replaced_and_nothing_is_lost(
         )
         assert failed is not None
         assert f"Put a new one into {token}: it is taken up at once." in failed.words
+        assert failed.words in seat.notices
         key = await seat.said("[[say after]]")  # kept, not sent
         token.write_text(signed(60))
         await seat.ready(timeout=30)
