@@ -19,7 +19,7 @@ from letta_tui.ui.field import Field
 from letta_tui.ui.keys import bindings
 from letta_tui.ui.options import AppOptions
 from letta_tui.ui.prompt import Keys
-from letta_tui.ui.safe import one_line
+from letta_tui.ui.text.sanitise import one_line
 from letta_tui.ui.themes import DARK, LIGHT, usual
 
 FRAME = 1 / 30  # seconds; updates are taken no more often than this

@@ -7,7 +7,8 @@ import json
 from textual.content import Content
 
 from letta_tui.seam.state import ApprovalView, DiffView
-from letta_tui.ui.safe import cells, one_line, safe
+from letta_tui.ui.text.lines import cells
+from letta_tui.ui.text.sanitise import one_line, safe
 
 _MARK = {
     "context": (" ", "$quiet"),

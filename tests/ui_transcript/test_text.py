@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from letta_tui.ui.text.document import MarkdownDocument
 from letta_tui.ui.text.inline import heal, inline_lines
 from letta_tui.ui.text.lines import crop_text, wrap_text
-from letta_tui.ui.text.sanitise import Sanitiser, clean, clean_line
+from letta_tui.ui.text.sanitise import Sanitiser, clean, clean_line, one_line, safe
 from tests.ui_transcript.gallery import MARKDOWN
 
 NASTY = st.text(
@@ -225,3 +225,23 @@ def test_closed_blocks_are_not_laid_out_again() -> None:
 
 def test_cropping_never_cuts_a_wide_character() -> None:
     assert crop_text("日本語", 3) == "日"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("rm -rf \x1b[8m/\x1b[0m x", "rm -rf ␛[8m/␛[0m x"),
+        ("a\u202eb\u2066c", "a\ufffdb\ufffdc"),
+        ("pay\u200bpal\ufeff", "pay\ufffdpal\ufffd"),
+        ("tag\U000e0041\ud800", "tag\ufffd\ufffd"),
+        ("one\r\ntwo\tthree\x7f", "one\ntwo    three␡"),
+        ("日本 👩‍👩‍👧 ❤️ é", "日本 👩‍👩‍👧 ❤️ é"),
+    ],
+)
+def test_what_is_judged_shows_all_that_could_hide_something(text: str, shown: str) -> None:
+    assert safe(text) == shown
+
+
+def test_one_line_is_short_and_safe() -> None:
+    assert one_line("a\n b\x07  c") == "a b␇ c"
+    assert one_line("x" * 50, 10) == "x" * 9 + "…"

@@ -27,7 +27,7 @@ from letta_tui.ui.chat.painted import Painted
 from letta_tui.ui.diff import approval_lines
 from letta_tui.ui.field import Field
 from letta_tui.ui.keys import bindings
-from letta_tui.ui.safe import one_line, safe
+from letta_tui.ui.text.sanitise import one_line, safe
 
 Behavior = Literal["allow", "deny"]
 

@@ -11,7 +11,9 @@ from textual.widget import Widget
 
 from letta_tui.seam.state import ConnectionView, StatusView
 from letta_tui.ui.keys import KEYS, key_name
-from letta_tui.ui.safe import cells, elapsed, one_line
+from letta_tui.ui.text.lines import cells
+from letta_tui.ui.text.sanitise import one_line
+from letta_tui.ui.times import elapsed
 
 _DOTS = {"ready": "●", "lost": "○", "failed": "✗", "closed": "○"}
 _COLOURS = {"ready": "$success", "lost": "$warning", "failed": "$error", "closed": "$quiet"}

@@ -20,7 +20,7 @@ from letta_tui.seam.intents import (
     UseDevice,
 )
 from letta_tui.ui.chat.slash import Command
-from letta_tui.ui.safe import one_line
+from letta_tui.ui.text.sanitise import one_line
 
 if TYPE_CHECKING:
     from letta_tui.ui.chat.screen import ChatScreen

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from letta_tui.ui.chat import slash
 from letta_tui.ui.chat.draft import Draft
 from letta_tui.ui.chat.history import History
-from letta_tui.ui.safe import one_line
+from letta_tui.ui.text.sanitise import one_line
 
 SAVE_AFTER = 0.4  # seconds without a key before the draft is handed over to be stored
 SAVE_AT_LEAST_EVERY = 8  # changes, however fast they come

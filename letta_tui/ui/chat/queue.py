@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from letta_tui.seam.state import QueueItemView
 from letta_tui.ui.keys import bindings
-from letta_tui.ui.safe import one_line
+from letta_tui.ui.text.sanitise import one_line
 
 SHOWN = 4
 

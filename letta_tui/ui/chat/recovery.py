@@ -15,7 +15,7 @@ from textual.widgets import Static
 from letta_tui.seam.state import Action, Choice, QuestionView, RecoveryView, SendView
 from letta_tui.ui.chat.painted import Painted
 from letta_tui.ui.keys import bindings, key_name
-from letta_tui.ui.safe import one_line, safe
+from letta_tui.ui.text.sanitise import one_line, safe
 from letta_tui.ui.transcript.glyphs import DELIVERY
 
 _COLOURS = {"pending": "$warning", "quiet": "$quiet", "bad": "$error", "good": "$success"}

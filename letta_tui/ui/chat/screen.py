@@ -250,7 +250,7 @@ class ChatScreen(ActionScreen):
 
     def say(self, words: str, level: str = "info") -> None:
         """A remark in the line above the composer."""
-        from letta_tui.ui.safe import safe
+        from letta_tui.ui.text.sanitise import safe
 
         self.composer.say(safe(words), level)
 

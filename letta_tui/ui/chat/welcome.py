@@ -11,7 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from letta_tui.ui.field import Field
-from letta_tui.ui.safe import safe
+from letta_tui.ui.text.sanitise import safe
 
 
 class Welcome(Widget):

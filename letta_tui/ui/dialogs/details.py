@@ -11,7 +11,7 @@ from letta_tui.seam.state import ApprovalView
 from letta_tui.ui.dialogs.page import Page
 from letta_tui.ui.diff import approval_lines, argument_lines
 from letta_tui.ui.keys import bindings
-from letta_tui.ui.safe import one_line
+from letta_tui.ui.text.sanitise import one_line
 
 
 class DetailsScreen(ModalScreen[None], inherit_bindings=False):

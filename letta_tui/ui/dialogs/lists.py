@@ -15,7 +15,8 @@ from letta_tui.ui.dialogs.picker import Item, Picker
 from letta_tui.ui.field import Field
 from letta_tui.ui.keys import bindings, only
 from letta_tui.ui.options import ProfileChoice
-from letta_tui.ui.safe import ago, one_line
+from letta_tui.ui.text.sanitise import one_line
+from letta_tui.ui.times import ago
 
 NEW = "\x00new"
 

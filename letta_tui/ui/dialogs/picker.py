@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 
 from letta_tui.ui.field import Field
 from letta_tui.ui.keys import bindings, only
-from letta_tui.ui.safe import one_line
+from letta_tui.ui.text.sanitise import one_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from letta_tui.seam.updates import ModelsListed, ProviderConnected, ProvidersLis
 from letta_tui.ui.dialogs.picker import Item
 from letta_tui.ui.field import Field
 from letta_tui.ui.keys import bindings, only
-from letta_tui.ui.safe import cells, one_line, safe
+from letta_tui.ui.text.lines import cells
+from letta_tui.ui.text.sanitise import one_line, safe
 
 CONNECTED = "\x00connected"
 _STEPS = ("provider", "model", "name")

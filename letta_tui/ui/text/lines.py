@@ -69,6 +69,11 @@ def is_single(text: str) -> bool:
     return _SINGLE.fullmatch(text) is not None
 
 
+def cells(text: str) -> int:
+    """Columns that ``text`` takes in a terminal."""
+    return cell_len(text)
+
+
 def width_of(spans: Iterable[Span]) -> int:
     """Cells that ``spans`` take."""
     return sum(cell_len(text) for text, _ in spans)

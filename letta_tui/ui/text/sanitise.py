@@ -1,9 +1,13 @@
-"""Make text from outside harmless for a terminal, in one pass and in pieces.
+"""Make text from outside harmless for a terminal: the one place for it.
 
-What a model, a tool or a server sends is data. Here escape sequences are taken out, other control
-characters become visible pictures, and characters that reorder, hide or smuggle text are dropped or
-shown as U+FFFD. The result holds no control character but ``\\n`` and ``\\t`` (tabs are expanded where
-columns are known). The outcome never depends on how the text was cut into pieces.
+What a model, a tool or a server sends is data. There are two ways, by what it is read for:
+
+* To be **read** (:class:`Sanitiser`, :func:`clean`): escape sequences are taken out, other control characters
+  become visible pictures, and characters that reorder, hide or smuggle text are dropped or shown as U+FFFD.
+  The result holds no control character but ``\\n`` and ``\\t`` (tabs are expanded where columns are known),
+  and never depends on how the text was cut into pieces.
+* To be **judged** (:func:`safe`: a command that waits to be allowed, a name, an address): nothing is left
+  out, and what could hide something is shown in its place.
 """
 
 from __future__ import annotations
@@ -214,3 +218,28 @@ def clean(text: str) -> str:
 def clean_line(text: str) -> str:
     """The harmless form of ``text`` on one line: line ends and tabs become single spaces."""
     return " ".join(clean(text).split())
+
+
+_TO_SHOW = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\U000e0000-\U000e0fff"
+    + "".join(map(re.escape, sorted(_BIDI | _DROPPED | _NEWLINES)))
+    + "]"
+)
+
+
+def _picture(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else REPLACEMENT
+
+
+def safe(text: str) -> str:
+    """``text`` with everything that hides, reorders or controls shown in its place; newlines stay."""
+    return _TO_SHOW.sub(_picture, text.replace("\r\n", "\n").replace("\t", "    "))
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """``text``, made :func:`safe`, on a single line of at most ``limit`` characters."""
+    flat = " ".join(safe(text[: limit * 4]).split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
