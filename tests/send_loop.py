@@ -96,6 +96,7 @@ class Loop:
     kill: float  # how often a command is killed, 0 to 1
     mortal: RealServer | None = None
     counts: Counts = field(default_factory=Counts)
+    show: bool = False  # each violation at once
     usual: float = 4.0  # seconds a command takes that is left alone
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -137,13 +138,13 @@ class Loop:
         else:
             await one.go()
 
-    async def run(self, runs: int, jobs: int, *, show: bool, kinds: Sequence[str] = ()) -> Counts:
+    async def run(self, runs: int, jobs: int, *, kinds: Sequence[str] = ()) -> Counts:
         waiting = iter(range(runs))
 
         async def job() -> None:
             for number in waiting:
                 await self.message(number, kinds[number] if number < len(kinds) else "")
-                if show and (number + 1) % 10 == 0:
+                if self.show and (number + 1) % 10 == 0:
                     print(f"… {self.counts.line()}", flush=True)
 
         try:
@@ -192,7 +193,10 @@ class Message:
         return ["send", *server, *agent, "--id", self.name, "--json", text]
 
     def wrong(self, words: str) -> None:
-        self.loop.counts.violations.append(f"{self.kind} {self.name} ({self.kills} kills): {words}")
+        violation = f"{self.kind} {self.name} ({self.kills} kills): {words}"
+        self.loop.counts.violations.append(violation)
+        if self.loop.show:
+            print(violation, flush=True)
 
     async def go(self) -> None:
         loop, text = self.loop, self.text
@@ -269,9 +273,15 @@ class Message:
         conversation, agent = data["conversation"], self.server.agent_id
         async with self.server.plain() as other:
             await other.join(agent, conversation)
-            card = await other.asked()
+            card = await other.wait(  # the cards of all conversations are told at once
+                lambda f: (
+                    f.get("type") == "control_request" and f["runtime"]["conversation_id"] == conversation
+                )
+            )
             await other.decide(agent, conversation, card["request_id"], allow=True)
-            await other.finished()
+            await other.wait(
+                lambda f: f.get("type") == "turn_finished" and f["runtime"]["conversation_id"] == conversation
+            )
         code, out, err = await self.loop.command("send", "--id", self.name, "--json")
         self.loop.counts.codes[self.kind, f"allowed: {code}"] += 1
         if code != 0 or json.loads(out)["result"] != "done":
@@ -357,11 +367,9 @@ def main() -> int:
         (folder / "ours").mkdir()
         with real_server(folder / "server") as server, real_server(folder / "mortal") as mortal:
             print(f"seed {args.seed}", flush=True)
-            loop = Loop(server, folder / "ours", random.Random(args.seed), args.kill, mortal)
+            loop = Loop(server, folder / "ours", random.Random(args.seed), args.kill, mortal, show=True)
             kinds = [args.kind] * args.runs if args.kind else []
-            counts = asyncio.run(loop.run(args.runs, args.jobs, show=True, kinds=kinds))
-    for wrong in counts.violations:
-        print(wrong)
+            counts = asyncio.run(loop.run(args.runs, args.jobs, kinds=kinds))
     print(counts.table())
     print(counts.line())
     return 1 if counts.violations else 0
