@@ -204,7 +204,7 @@ class Connector:
             await link.client.close()
         except Exception:
             log.exception("the work on a connection failed")
-            self._desk.tell("Something went wrong here; reconnecting.", "error")
+            self._desk.tell("An error of this program broke the connection; connecting again.", "error")
             await link.client.close()
 
     async def _wait(self, words: str, *, lasting: bool, was_open: bool, key: Endpoint | None) -> None:

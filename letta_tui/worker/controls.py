@@ -140,7 +140,9 @@ class Controls:
             self._desk.ledger.remember_conversation(room.place, state={"mode": intent.mode}, used=False)
             self._desk.set_status(mode=intent.mode)
         else:
-            self._desk.tell(f"The server did not change the mode to {intent.mode}.", "warning")
+            self._desk.tell(
+                f"The server did not change the mode to {intent.mode}: choose it again with /mode.", "warning"
+            )
 
     async def set_cwd(self, intent: SetCwd) -> None:
         room = self._desk.room

@@ -129,7 +129,10 @@ class Dispatcher:
         try:
             await self.history.older(desk.link, desk.room, to_start=to_start)
         except AskFailed as failed:
-            desk.tell(f"Older messages could not be read: {failed.words}", "warning")
+            desk.tell(
+                f"Older messages could not be read; scroll up again to ask once more: {failed.words}",
+                "warning",
+            )
 
     def _focused(self, focused: bool) -> None:
         place = self.desk.place

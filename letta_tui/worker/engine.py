@@ -143,7 +143,8 @@ class Engine:
                 self._desk.tell(error.words, "error")
             except Exception:
                 log.exception("an intent failed: %s", type(intent).__name__)
-                self._desk.tell("Something went wrong here; what was sent is in the ledger.", "error")
+                words = "An error of this program: what was asked for was not done. Nothing sent is lost; try again."
+                self._desk.tell(words, "error")
 
     async def _quit(self, intent: want.Quit) -> None:
         desk, room = self._desk, self._desk.room
@@ -165,4 +166,5 @@ class Engine:
             await link.client.close()
 
     def _task_failed(self, name: str, error: Exception) -> None:
-        self._desk.tell(f"Something went wrong here ({name}: {type(error).__name__}).", "error")
+        what = f"{name}: {type(error).__name__}"
+        self._desk.tell(f"An error of this program ({what}): try again; its log has more.", "error")

@@ -22,6 +22,14 @@ from letta_tui.worker.picking import CreateIt, OpenIt
 from letta_tui.worker.publishing import Publisher
 
 COMPACT_SECONDS = 300.0  # a model writes the summary
+_DOING = {
+    "rename": "Renaming",
+    "archive": "Archiving",
+    "unarchive": "Taking out of the archive",
+    "fork": "Copying",
+    "compact": "Summarising",
+    "delete": "Deleting",
+}
 
 
 class Manager:
@@ -69,7 +77,7 @@ class Manager:
                     "What this client stored about it can be forgotten."
                 )
         except AskFailed as failed:
-            desk.tell(f"That was not possible ({intent.what}): {failed.words}", "error")
+            desk.tell(f"{_DOING[intent.what]} did not work: {failed.words}", "error")
 
     async def fork(self, agent: str, conversation: str) -> None:
         """Copy a conversation on the server and go on in the copy. Raises ``AskFailed``."""
@@ -114,7 +122,9 @@ class Manager:
             desk.tell(f"The agent was not created: {failed.words}", "error")
             return
         if not isinstance(agent_id, str):
-            desk.tell("The server did not name the agent it created.", "error")
+            desk.tell(
+                "The server did not name the agent it created: /agents shows whether it is there.", "error"
+            )
             return
         self.go(CreateIt(agent_id, "a new agent"))
 
@@ -135,12 +145,14 @@ class Manager:
                     "Deleted. What this program stored of its conversations stays until it is forgotten."
                 )
         except AskFailed as failed:
-            desk.tell(f"That was not possible ({intent.what}): {failed.words}", "error")
+            desk.tell(f"{_DOING[intent.what]} did not work: {failed.words}", "error")
 
     def new_conversation(self, agent_id: str | None) -> None:
         agent = agent_id or (self._desk.place.agent_id if self._desk.place else "")
         if not agent:
-            self._desk.tell("There is no agent yet to start a conversation with.", "warning")
+            self._desk.tell(
+                "There is no agent yet to start a conversation with: /agents makes one.", "warning"
+            )
             return
         self.go(CreateIt(agent, "you asked for a new one"))
 
@@ -172,7 +184,9 @@ class Manager:
         if desk.room is not None and desk.room.place.conversation_id == intent.conversation_id:
             self._judge.refresh(desk.room)
             self._publisher.touch()
-        desk.tell(f"Forgotten here: {count} messages. The server's copy is not touched.")
+        desk.tell(
+            f"Forgotten here: {count} message{'' if count == 1 else 's'}. The server's copy is not touched."
+        )
 
 
 def _compaction_words(value: object) -> str:
