@@ -143,7 +143,7 @@ class Engine:
                 self._desk.tell(error.words, "error")
             except Exception:
                 log.exception("an intent failed: %s", type(intent).__name__)
-                words = "An error of this program: what was asked for was not done. Nothing sent is lost; try again."
+                words = "An error of this program: that was not done, and nothing sent is lost. Try again."
                 self._desk.tell(words, "error")
 
     async def _quit(self, intent: want.Quit) -> None:
