@@ -12,10 +12,9 @@ text, reference definitions are text, and a line that is only indented after a l
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import Literal
 
-LeafKind = Literal["para", "heading", "fence", "table", "rule"]
+from letta_tui.ui.text.leaves import Container, Leaf, LeafKind
+from letta_tui.ui.text.tables import shape_of, split_row
 
 PARA_LIMIT = 4_096  # characters after which a paragraph continues in another leaf
 FENCE_LIMIT = 8_000  # characters, and
@@ -30,51 +29,6 @@ _RULE = re.compile(r" {0,3}(?:(?:\*[ ]*){3,}|(?:-[ ]*){3,}|(?:_[ ]*){3,})$")
 _ITEM = re.compile(r"( {0,3})([-*+]|(\d{1,9})([.)]))( +|$)")
 _TASK = re.compile(r"\[([ xX])\] +(?=\S)")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ ]*$")
-_DELIMITER = re.compile(r" {0,3}\|?[ ]*:?-+:?[ ]*(?:\|[ ]*:?-+:?[ ]*)*\|?[ ]*$")
-
-
-@dataclass(slots=True)
-class Container:
-    """A quote, or an item of a list. ``width`` is the indentation its content has."""
-
-    kind: Literal["quote", "item"]
-    width: int = 0
-    marker: str = ""  # what an item shows: "•", "3."
-    family: str = ""  # bullet character or delimiter: items of one list share it
-    number: int = 0
-    shown: bool = False  # the marker has been used by a leaf
-    task: str = ""  # "x", " " or ""
-    empty_start: bool = False  # the marker was alone on its line
-    depth: int = 0  # of item, for the look of its bullet
-
-
-@dataclass(slots=True)
-class Leaf:
-    """A block without blocks inside. ``lines`` is its source without the containers' marks."""
-
-    kind: LeafKind
-    lines: list[str]
-    first: tuple[str, ...] = ()  # prefix of its first line, a piece per container
-    rest: tuple[str, ...] = ()
-    gap: bool = False  # a blank line before it
-    gap_prefix: tuple[str, ...] = ()
-    level: int = 0
-    language: str = ""
-    continued: bool = False  # goes on from the leaf before
-    open: bool = True
-    size: int = 0  # characters
-    shape: TableShape | None = None
-    done: str = ""  # task marker
-
-
-@dataclass(slots=True)
-class TableShape:
-    """What all leaves of one table share. ``widths`` is settled once per screen width."""
-
-    alignments: list[str]
-    header: list[str]
-    rows: list[list[str]] = field(default_factory=list)  # of the first leaf
-    settled: bool = False
 
 
 class BlockParser:
@@ -93,9 +47,9 @@ class BlockParser:
     def copy(self) -> BlockParser:
         """A parser that can go on from here without changing this one; costs the open leaf only."""
         other = BlockParser()
-        other.stack = [_copy_container(each) for each in self.stack]
+        other.stack = [each.copy() for each in self.stack]
         if self.leaf is not None:
-            other.leaf = _copy_leaf(self.leaf)
+            other.leaf = self.leaf.copy()
         other._fence = self._fence
         other._gap = self._gap
         if self._previous is not None:
@@ -407,17 +361,9 @@ class BlockParser:
     # Tables
 
     def _begins_table(self, rest: str, running: Leaf) -> bool:
-        if "|" not in running.lines[-1] or "-" not in rest or _DELIMITER.match(rest) is None:
+        shape = shape_of(running.lines[-1], rest)
+        if shape is None:
             return False
-        header = split_row(running.lines[-1])
-        columns = split_row(rest)
-        if len(header) != len(columns):
-            return False
-        alignments = [
-            {(True, True): "center", (False, True): "right"}.get((c.startswith(":"), c.endswith(":")), "left")
-            for c in columns
-        ]
-        shape = TableShape(alignments, header)
         if len(running.lines) > 1:
             running.lines.pop()
             self._close_leaf()
@@ -441,39 +387,3 @@ class BlockParser:
         leaf.lines.append(line)
         if not shape.settled:
             shape.rows.append(split_row(line))
-
-
-def split_row(line: str) -> list[str]:
-    """The cells of a table row."""
-    line = line.strip()
-    if line.startswith("|"):
-        line = line[1:]
-    if line.endswith("|") and not line.endswith("\\|"):
-        line = line[:-1]
-    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)]
-
-
-def _copy_container(container: Container) -> Container:
-    c = container
-    return Container(c.kind, c.width, c.marker, c.family, c.number, c.shown, c.task, c.empty_start, c.depth)
-
-
-def _copy_leaf(leaf: Leaf) -> Leaf:
-    shape = leaf.shape
-    if shape is not None and not shape.settled:
-        shape = TableShape(shape.alignments, shape.header, list(shape.rows))
-    return Leaf(
-        leaf.kind,
-        list(leaf.lines),
-        leaf.first,
-        leaf.rest,
-        leaf.gap,
-        leaf.gap_prefix,
-        leaf.level,
-        leaf.language,
-        leaf.continued,
-        leaf.open,
-        leaf.size,
-        shape,
-        leaf.done,
-    )

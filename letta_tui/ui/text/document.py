@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 
-from letta_tui.ui.text.blocks import BlockParser, Leaf
+from letta_tui.ui.text.blocks import BlockParser
 from letta_tui.ui.text.layout import layout
+from letta_tui.ui.text.leaves import Leaf
 from letta_tui.ui.text.lines import Line
 from letta_tui.ui.text.sanitise import Sanitiser
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 
-from letta_tui.ui.text.blocks import Leaf, TableShape, split_row
 from letta_tui.ui.text.highlight import WHOLE_LIMIT, CodeBlock
 from letta_tui.ui.text.inline import heal, inline_lines
+from letta_tui.ui.text.leaves import Leaf, TableShape
 from letta_tui.ui.text.lines import (
     CodeRef,
     Line,
@@ -17,6 +17,7 @@ from letta_tui.ui.text.lines import (
     wrap_spans,
     wrap_text,
 )
+from letta_tui.ui.text.tables import split_row
 
 _MIN_COLUMN = 4
 _MAX_RULE = 60
