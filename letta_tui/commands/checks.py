@@ -40,6 +40,7 @@ _NETWORK = re.compile(
     r"^(nfs\d?|cifs|smb\w*|afs|9p|ncpfs|lustre|ceph|glusterfs|fuse\.(sshfs|s3fs|rclone|gvfsd.*))$"
 )
 _LEAST_FREE = 200 * 1024 * 1024  # bytes
+_LEAST_AT_ALL = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,13 @@ def check_folder(paths: Paths) -> Check:
         return Check(
             "data folder", "fail", f"{folder} belongs to another user.", f"chown it, or remove {folder}."
         )
+    if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return Check(
+            "data folder",
+            "fail",
+            f"{folder} is on a read-only file system.",
+            "Make it writable, or set LETTA_TUI_DATA_DIR.",
+        )
     if not os.access(folder, os.W_OK | os.X_OK):
         return Check("data folder", "fail", f"{folder} cannot be written.", f"chmod 700 {folder}")
     if stat.S_IMODE(info.st_mode) & 0o077:
@@ -118,8 +126,9 @@ def check_folder(paths: Paths) -> Check:
         return Check("data folder", "warn", f"{folder} is on {kind}.", advice)
     free = shutil.disk_usage(folder).free
     if free < _LEAST_FREE:
+        verdict: Verdict = "fail" if free < _LEAST_AT_ALL else "warn"
         return Check(
-            "data folder", "warn", f"{free // 2**20} MiB free in {folder}.", "Make room on the disk."
+            "data folder", verdict, f"{free // 2**20} MiB free in {folder}.", "Make room on the disk."
         )
     return Check("data folder", "ok", f"{folder}" + (f" ({kind})" if kind else ""))
 

@@ -21,6 +21,7 @@ from letta_tui.commands.checks import (
 from letta_tui.commands.context import Context, load_context
 from letta_tui.commands.errors import FAILED, OK, CommandError
 from letta_tui.commands.output import plain, show_json
+from letta_tui.commands.session_checks import check_calls, check_logout
 from letta_tui.commands.wiring import named_endpoint, profile_endpoint
 from letta_tui.config import Config, Profile
 from letta_tui.paths import resolve
@@ -40,7 +41,11 @@ def run(args: argparse.Namespace) -> int:
     ]
     checks.append(_server(args, context))
     size = os.get_terminal_size() if sys.stdout.isatty() else None
-    checks.append(check_terminal(os.environ, size, sys.stdout.encoding or "ascii"))
+    checks += [
+        check_terminal(os.environ, size, sys.stdout.encoding or "ascii"),
+        check_calls(os.environ),
+        check_logout(),
+    ]
     if args.json:
         show_json([asdict(check) for check in checks])
     else:
