@@ -6,9 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from letta_tui.ledger.values import Place
+from letta_tui.seam.state import Row
 from letta_tui.worker.ports import EndNote
 
 AWAY = 60.0  # seconds after which the person may no longer be there
+AWAY_HEAD = "While you were away"
 MEANWHILE = "Meanwhile"  # what begins a summary for somebody who may have sat there all the time
 _MOST_NAMES = 3
 _MOST_WORDS = 160
@@ -38,7 +41,39 @@ def while_away(notes: Sequence[EndNote], seen: float | None) -> Away:
     return Away(left, tuple(rest) if left is not None else ())
 
 
-def summary(away: Away, *, waiting: Sequence[str] = (), now: float, head: str = "While you were away") -> str:
+def by_history(
+    before: Sequence[Row], after: Sequence[Row], place: Place, now: float, *, later: float | None = None
+) -> tuple[EndNote, ...]:
+    """What the rows alone tell where no keeper saw it: a turn that is over, with its tools.
+
+    ``before``: the rows as they were last known; nothing can be told without any. ``after``: with history.
+    ``later``: new rows from before that time (by the server's clock) do not count: they were seen, not kept.
+    """
+    known = {row.key: row for row in before}
+    last = max((n for n, row in enumerate(after) if row.key in known), default=None)
+    if last is None:
+        return ()
+    fresh = [
+        row
+        for row in after[last + 1 :]
+        if row.kind in ("assistant", "reasoning", "tool")
+        and (later is None or row.when is None or row.when > later)
+    ]
+    grown = [
+        row
+        for row in after[: last + 1]
+        if (old := known.get(row.key)) is not None
+        and ((old.live and not row.live) or (old.kind == "assistant" and old.text != row.text))
+    ]
+    if not fresh and not grown:
+        return ()
+    tools = [row.tool for row in (*grown, *fresh) if row.tool is not None]
+    ran = tuple(tool.name for tool in tools if tool.state in ("done", "failed"))
+    denied = tuple(tool.name for tool in tools if tool.state == "denied")
+    return (EndNote(now, place.agent_id, place.conversation_id, "done", "", tools=ran, denied=denied),)
+
+
+def summary(away: Away, *, waiting: Sequence[str] = (), now: float, head: str = AWAY_HEAD) -> str:
     """One or two sentences; empty when nothing happened. ``waiting``: tools that wait for a decision now."""
     asked = {tool for note in away.notes if note.what == "approval" for tool in note.tools}
     parts = [*_ends(away.notes), *_tools(away.notes)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from letta_tui.conversation import words
 from letta_tui.ledger.transitions import AT_REST
 from letta_tui.protocol import commands, names
+from letta_tui.seam.state import Row
 from letta_tui.worker.approving import Decider
-from letta_tui.worker.away import AWAY, MEANWHILE, Away, summary, while_away
+from letta_tui.worker.away import AWAY, AWAY_HEAD, MEANWHILE, Away, by_history, summary, while_away
 from letta_tui.worker.cache import MOST_ROWS
 from letta_tui.worker.config import Target
 from letta_tui.worker.desk import AskFailed, Desk, Link, ask
@@ -63,6 +64,8 @@ class Recovery:
             can_send=desk.room is not None and not desk.room.blocked,
             why_not="" if desk.room is not None else "The conversation is not open yet.",
         )
+        before = desk.room
+        known = before.transcript.rows if before is not None else ()
         try:
             room = await self._open(link, wish, target)
         except NotOpened:
@@ -82,6 +85,8 @@ class Recovery:
             await self._judge.settle(link, room)
         if room.settled_once and desk.config.keeper is not None:
             await self._meanwhile(room)
+        if room is before and not room.told_away:
+            self._told_by_history(room, known)
         if desk.link is not link or desk.room is not room:
             return
         self._tell_findings(room)
@@ -226,6 +231,26 @@ class Recovery:
         room.notes.append(said)
         room.told_away = True
         if desk.now() - since >= AWAY:
+            desk.put(*room.transcript.away(said, since))
+
+    def _told_by_history(self, room: Room, known: Sequence[Row]) -> None:
+        """The same where no keeper was, or where it was cut off together with this window."""
+        desk, since, head = self._desk, room.missed_since, MEANWHILE
+        if not room.settled_once:
+            remembered = desk.ledger.conversation(room.place) if room.relaunched else None
+            seen = remembered.state.get("seen_at") if remembered is not None else None
+            since, head = (float(seen) if isinstance(seen, int | float) else None), AWAY_HEAD
+        if since is None or room.turn.active or room.approvals.pending:
+            return
+        now = desk.now()
+        later = None if room.settled_once else since
+        notes = by_history(known, room.transcript.rows, room.place, now, later=later)
+        said = summary(Away(since, notes), now=now, head=head)
+        if not said:
+            return
+        room.notes.append(said)
+        room.told_away = True
+        if not room.settled_once or now - since >= AWAY:
             desk.put(*room.transcript.away(said, since))
 
     async def _background(self, link: Link, room: Room) -> None:

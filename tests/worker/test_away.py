@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from letta_tui.conversation.transcript import Transcript
+from letta_tui.ledger.values import Place
+from letta_tui.seam.state import Row, ToolView
 from letta_tui.seam.updates import TranscriptChanged
-from letta_tui.worker.away import Away, duration, mark, summary, while_away
+from letta_tui.worker.away import Away, by_history, duration, mark, summary, while_away
 from letta_tui.worker.ports import EndNote
 
 
@@ -91,3 +93,28 @@ def test_the_line_stands_where_the_person_left() -> None:
     transcript.away("gone again", 200.0)
     assert [row.text for row in transcript.rows] == ["row 0", "row 1", "row 2", "row 3", "gone again"]
     assert transcript.rows[-1].kind == "away"
+
+
+HERE = Place("direct:x", "a", "c")
+
+
+def rows_tell(before: list[Row], after: list[Row], later: float | None = None) -> str:
+    return summary(Away(100.0, by_history(before, after, HERE, 110.0, later=later)), now=110.0)
+
+
+def test_without_a_keeper_the_rows_tell_what_happened() -> None:
+    asked = Row("user:1", "user", "do it")
+    half = Row("assistant:2", "assistant", "I beg", live=True)
+    whole = Row("assistant:2", "assistant", "I began and ended", when=105.0)
+    runs = Row("tool:3", "tool", tool=ToolView("3", "Bash", state="running"), live=True)
+    ran = Row("tool:3", "tool", tool=ToolView("3", "Bash", state="done"), when=105.0)
+    denied = Row("tool:4", "tool", tool=ToolView("4", "Write", state="denied"), when=106.0)
+    assert rows_tell([], [asked, whole]) == ""  # nothing was known: nothing is news
+    assert rows_tell([asked, whole], [asked, whole]) == ""
+    assert rows_tell([asked, half], [asked, whole]) == "While you were away: the turn ended."
+    assert rows_tell([asked, runs], [asked, ran, denied, whole]) == (
+        "While you were away: the turn ended; Bash ran; Write was denied."
+    )
+    assert rows_tell([asked], [whole, asked]) == ""  # an older page
+    assert rows_tell([asked], [asked, ran], later=105.5) == ""  # on the screen, though not in the cache
+    assert rows_tell([asked], [asked, ran], later=104.5) == "While you were away: the turn ended; Bash ran."
