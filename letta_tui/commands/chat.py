@@ -178,11 +178,16 @@ def _drawn(worker: Worker) -> None:
     The worker starts no earlier: two threads that load and compute share one interpreter, and the one that
     draws would wait. What is typed meanwhile waits in the worker's inbox.
     """
-    gc.freeze()  # modules and widgets stay; looking through them again and again would make keys wait
+    keys_first()
+    worker.start()
+
+
+def keys_first() -> None:
+    """Have Python itself make no key wait long, from here on."""
+    gc.freeze()  # modules and widgets stay; looking through them again and again would take its time
     gc.set_threshold(*COLLECT)
     gc.enable()
     sys.setswitchinterval(SWITCH)
-    worker.start()
 
 
 def _leave(app: App[int], code: int) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.benchmarks import start, transcript, typing
+from tests.benchmarks import beginning, start, transcript, typing
 
 if __name__ == "__main__":
     start.main()
     asyncio.run(typing.main())
     asyncio.run(transcript.main())
+    asyncio.run(beginning.main())
