@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from letta_tui.paths import private_folder
+from letta_tui.paths import PathsError, private_folder
 
 CONTROL = 1  # raised when an older keeper could not serve a newer window
 LINE_LIMIT = 8 * 1024 * 1024
@@ -64,7 +64,13 @@ class ControlServer:
         """Listen at ``path``. The caller holds the keeper's lock, so a file found there is a dead one."""
         if len(os.fsencode(path)) > _LONGEST_PATH:
             raise ControlError(f"The path {path} is too long for a socket; choose a shorter data folder.")
-        _remove(path)
+        try:
+            private_folder(path.parent)
+            _remove(path)
+        except PathsError as error:
+            raise ControlError(str(error)) from None
+        except OSError as error:
+            raise ControlError(f"The keeper cannot listen at {path}: {error.strerror or error}.") from None
         before = os.umask(0o177)
         try:
             self._server = await asyncio.start_unix_server(self._serve, path, limit=LINE_LIMIT)
@@ -79,7 +85,6 @@ class ControlServer:
         path = self._path
         if path is None or path.exists():
             return
-        private_folder(path.parent)
         await self.stop_listening()
         self._path = path
         await self.start(path)

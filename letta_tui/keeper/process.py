@@ -23,7 +23,6 @@ from letta_tui.keeper.logs import limit
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.keeper.record import Record
 from letta_tui.keeper.watch import Place, Watch
-from letta_tui.paths import PathsError
 from letta_tui.protocol import Frame
 
 _TIDY_SECONDS = 60.0
@@ -113,6 +112,9 @@ class Keeper:
         if not self._handed_over:
             self._record.leave()
         await self._desk.control.close()
+        if not self._handed_over:
+            with contextlib.suppress(OSError):  # something else is in it
+                self._paths.runtime.rmdir()
         self._lock.release()
 
     def leave(self) -> None:
@@ -159,7 +161,7 @@ class Keeper:
                     self._log.trim(time.time())
             await asyncio.to_thread(lambda: [limit(log) for log in logs])
             if not self._handed_over:
-                with contextlib.suppress(ControlError, PathsError):  # tried again in a minute
+                with contextlib.suppress(ControlError):  # tried again in a minute
                     await self._desk.control.listen_again()
             await asyncio.sleep(_TIDY_SECONDS)
 
