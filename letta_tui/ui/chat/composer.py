@@ -126,6 +126,11 @@ class Composer(Vertical):
         note.update(Content(words))
         note.set_classes(f"-{level}" + (" -shown" if words else ""))
 
+    def hush(self) -> None:
+        """A key was pressed: what was said before it has been read."""
+        if self.query_one("#note").has_class("-shown"):
+            self.say("")
+
     def placeholder(self, words: str) -> None:
         self.draft.placeholder = Content(words)
 

@@ -61,6 +61,8 @@ class FocusScreen(PromptScreen[object], inherit_bindings=False):
         Text typed where text means nothing goes to the composer, with the focus. A card keeps its letters
         to itself: there they are answers, or nothing.
         """
+        if self.is_current:
+            self.composer.hush()
         self.approvals.key_seen(event.key)
         if (
             event.is_printable
