@@ -1,4 +1,4 @@
-"""From Ctrl+Home to the first of 10,000 messages, in process, beside reading the same pages and drawing nothing.
+"""From Ctrl+Home to the first of 10,000 messages, in process, beside reading those pages and drawing nothing.
 
 ``python -m tests.benchmarks.beginning``. The server is one in memory: what is measured is ours alone.
 """
@@ -69,17 +69,17 @@ async def drawn(folder: Path) -> tuple[float, float, float, int]:
             await asyncio.sleep(0.002)
             pauses.append(time.perf_counter() - last)
 
-    async with app.run_test(size=(120, 40)):
+    async with app.run_test(size=(120, 40)) as pilot:
         view = app.chat.transcript
         while not (view.rows and app.chat.connection.can_send):
-            await asyncio.sleep(0.002)
+            await pilot.pause(0.002)
         opened = time.perf_counter() - begin
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         beat = asyncio.create_task(pulse())
         begin = time.perf_counter()
         view.jump_top()
         while not view.rows[0].text.endswith(" 0"):
-            await asyncio.sleep(0.002)
+            await pilot.pause(0.002)
         took = time.perf_counter() - begin
         beat.cancel()
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before

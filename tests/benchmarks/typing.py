@@ -110,8 +110,8 @@ async def main() -> None:
         slow.append(found[int(KEYS * 0.95)])
         name = "while 200 words/s stream" if streaming else "at rest"
         print(
-            f"key to picture {name}: median {middles[-1]:.1f} ms, p95 {slow[-1]:.1f} ms, worst {found[-1]:.1f} ms"
-            f" ({cpu * 100:.0f} % CPU, {kib:.0f} KiB/s to the terminal)"
+            f"key to picture {name}: median {middles[-1]:.1f} ms, p95 {slow[-1]:.1f} ms,"
+            f" worst {found[-1]:.1f} ms ({cpu * 100:.0f} % CPU, {kib:.0f} KiB/s to the terminal)"
         )
     print(
         f"streaming makes a key {middles[1] / middles[0]:.2f} times as slow in the middle,"
