@@ -236,4 +236,4 @@ class LettaTuiApp(App[int], inherit_bindings=False):
             return
         from rich.text import Text
 
-        self.exit(70, return_code=70, message=Text(sentence))
+        self.exit(1, return_code=1, message=Text(sentence))

@@ -57,7 +57,7 @@ class Engine:
         try:
             ledger = Ledger.open(self._config.ledger_path, self._config.hands.stamp)
         except LedgerError as error:
-            return Closed(error.words, 74)
+            return Closed(error.words, 1)
         self._build(ledger)
         try:
             return await self._work()

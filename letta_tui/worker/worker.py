@@ -85,7 +85,7 @@ class Worker:
             closed = Closed(
                 f"The background worker stopped by an error of its own ({type(error).__name__}); "
                 "what was sent is in the ledger, start again to go on.",
-                70,
+                1,
             )
         finally:
             with self._lock:

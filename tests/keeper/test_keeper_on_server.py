@@ -220,3 +220,33 @@ async def test_stop_ends_what_a_killed_keeper_left(household: Household) -> None
     assert household.ours()
     assert await stop_keeper(household.paths)
     assert household.ours() == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("delay", [step * 0.15 for step in range(20)])
+async def test_killed_at_any_moment_it_is_replaced_and_nothing_is_left_twice(
+    household: Household, delay: float
+) -> None:
+    companion = (
+        sys.executable, "-m", "letta_tui.practice", "--log", str(household.folder / "companion.jsonl"),
+    )  # fmt: skip
+    window = await household.ensure(companions=(companion,))
+    asking = asyncio.create_task(window.endpoint())
+    await asyncio.sleep(delay)  # a moment, not a condition: each of them is to be survived
+    os.kill(window.pid, signal.SIGKILL)
+    await asyncio.gather(asking, return_exceptions=True)
+    again = await household.ensure(companions=(companion,))
+    agent, conversation = await household.conversation(again)
+    assert await again.hold(agent, conversation)
+    async with await household.socket(again) as socket:
+        await socket.join(agent, conversation)
+        await socket.say(agent, conversation, "[[say still here]]")
+        assert (await socket.finished())["stop_reason"] == "end_turn"
+    words = [" ".join(process.cmdline()) for process in household.ours()]
+    assert sum("letta_tui.practice" in line for line in words) == 1
+    assert sum("letta_tui.keeper" in line for line in words) == 1
+    servers = [p for p in household.ours() if "--ws-token-file" in p.cmdline()]
+    pids = {p.pid for p in servers}
+    assert sum(p.ppid() not in pids for p in servers) == 1  # the wheel's script and its Node are one
+    assert await stop_keeper(household.paths)
+    assert household.ours() == []

@@ -89,3 +89,14 @@ def test_a_server_started_by_hand_is_come_back_to(tmp_path: Path, letta_server: 
     with start(tmp_path) as terminal:  # nothing is named: the last conversation, on the server it was on
         terminal.wait("over the wire", timeout=30)
         leave(terminal)
+
+
+def test_a_data_folder_that_takes_nothing_ends_with_one_sentence(tmp_path: Path) -> None:
+    data = tmp_path / "data" / "profiles" / "default"
+    data.mkdir(parents=True)
+    (data / "ledger.sqlite3.lock").mkdir()  # root may write anywhere, but not into this
+    with start(tmp_path, "--url", "ws://127.0.0.1:9/ws") as terminal:
+        assert terminal.ended() == 1
+        terminal.wait("ledger")
+        assert b"Traceback" not in terminal.raw
+        assert terminal.restored()
