@@ -247,7 +247,7 @@ class Message:
         if (runs > 1 or len(mine) > 1) and not (self.kind == "vanish" and told_twice):
             self.wrong(f"ran {runs} times, {len(mine)} rows in history, and it was not told")
         answered = (
-            any(row["message_type"] == "assistant_message" for row in rows[mine[-1] :]) if mine else False
+            any(row["message_type"] == "assistant_message" for row in rows[mine[0] :]) if mine else False
         )
         if code == 0 and not (mine and answered and data["result"]):
             self.wrong("exit 0, and history has no answer")

@@ -207,6 +207,39 @@ async def test_a_cut_socket_loses_the_answer_and_not_the_tool(
     assert states(tmp_path) == ["lost", "confirmed"]
 
 
+@pytest.mark.long
+async def test_a_card_of_an_earlier_connection_says_that_allowing_it_cannot_run_the_tool(
+    letta_server: RealServer, tmp_path: Path
+) -> None:
+    """The server calls a tool only over the connection that its turn began with."""
+    conversation = await letta_server.conversation()
+    target = Target(agent_id=letta_server.agent_id, conversation_id=conversation)
+    async with letta_server.plain() as other, Wire(letta_server.url) as wire:
+        await other.join(letta_server.agent_id, conversation)
+        endpoint = direct(wire.url, token_file=letta_server.token_file)
+        tools = (weather(tmp_path, approval="ask"),)
+        async with seated(letta_server, tmp_path, target=target, endpoint=endpoint, tools=tools) as seat:
+            await seat.said(CALL)
+            assert (await asked(seat)).note == ""
+            wire.cut()
+            await seat.until(told(seat, "Tools re-registered: weather."), what="what was rebuilt")
+            await seat.ready()
+            card = await seat.until(
+                lambda: next((c for c in seat.approvals if "cannot be run" in c.note), None), what="the note"
+            )
+            assert card is not None
+            seat.send(Decide(card.request_id, "allow"))
+            await seat.reply("fin")
+            await seat.rest()
+            assert "not connected" in tool_of(seat).result
+            await seat.said('once more [[call weather {"city":"Bonn"} ==> say fin2]]')
+            fresh = await asked(seat)
+            assert fresh.note == ""
+            seat.send(Decide(fresh.request_id, "allow"))
+            await seat.reply("fin2")
+    assert len(runs(tmp_path)) == 1
+
+
 class Wire:
     """Stands between client and server, and can be cut without a word."""
 

@@ -319,9 +319,9 @@ async def test_a_direct_server_that_splits_its_channels_gets_a_pair() -> None:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("trouble", [Trouble(), Trouble(seed=3, duplicate=0.3, drop=0.1, delay=0.03)])
-async def test_a_conversation_over_the_relay(letta_server: RealServer, trouble: Trouble) -> None:
+async def test_a_conversation_over_the_relay(letta_server: RealServer) -> None:
     """A turn, an approval and history over the pair: the same as over one socket."""
+    trouble = Trouble(seed=3, duplicate=0.3, drop=0.1, delay=0.03)
     conversation = await letta_server.conversation()
     runtime = Runtime(letta_server.agent_id, conversation)
     async with RelayDouble(trouble) as double:
