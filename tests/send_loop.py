@@ -138,11 +138,14 @@ class Loop:
         else:
             await one.go()
 
-    async def run(self, runs: int, jobs: int, *, kinds: Sequence[str] = ()) -> Counts:
+    async def run(self, runs: int, jobs: int, *, kinds: Sequence[str] = (), minutes: float = 1e6) -> Counts:
         waiting = iter(range(runs))
+        ends = time.monotonic() + 60 * minutes
 
         async def job() -> None:
             for number in waiting:
+                if time.monotonic() > ends:
+                    return
                 await self.message(number, kinds[number] if number < len(kinds) else "")
                 if self.show and (number + 1) % 10 == 0:
                     print(f"… {self.counts.line()}", flush=True)
@@ -360,6 +363,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="messages under way at once")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--kill", type=float, default=0.6, help="how often a command is killed")
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin no other message after so long")
     parser.add_argument("--kind", choices=KINDS, help="only this kind")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="send-loop-") as name:
@@ -369,7 +373,7 @@ def main() -> int:
             print(f"seed {args.seed}", flush=True)
             loop = Loop(server, folder / "ours", random.Random(args.seed), args.kill, mortal, show=True)
             kinds = [args.kind] * args.runs if args.kind else []
-            counts = asyncio.run(loop.run(args.runs, args.jobs, kinds=kinds))
+            counts = asyncio.run(loop.run(args.runs, args.jobs, kinds=kinds, minutes=args.minutes))
     print(counts.table())
     print(counts.line())
     return 1 if counts.violations else 0
