@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import time
@@ -118,6 +119,30 @@ def test_everything_asleep_at_once_goes_on_where_it_was(demo: Demo, mark: str) -
         _and_goes_on(terminal, mark)
         terminal.leave()
     assert demo.runs(mark) == 1
+
+
+@pytest.mark.long
+def test_a_window_without_the_focus_calls_and_says_nothing_of_the_conversation(demo: Demo, mark: str) -> None:
+    def called() -> list[bytes]:
+        return re.findall(rb"\x1b\]9;([^\x07\x1b]*)", bytes(terminal.raw))
+
+    with demo.ready("--new") as terminal:
+        terminal.press("\x1b[O")  # the terminal says that somebody looks elsewhere
+        terminal.say(f"{mark} [[words 5 rate=5 tag={mark[:3]}]]")
+        terminal.wait(f"{mark[:3]}0004")
+        terminal.wait("Ready")
+        assert called() == []  # a short turn is quiet
+        terminal.say(f"{mark} [[words 44 rate=4 tag=l{mark[:3]}]]")
+        terminal.wait(f"l{mark[:3]}0043", timeout=40)
+        terminal.wait("Ready")
+        assert called() == [b"letta-tui: The turn has ended."]
+        terminal.say(f"{mark} [[run touch never]]")
+        terminal.wait("F9")
+        assert called()[1:] == [b"letta-tui: A tool call waits for your answer."]
+        terminal.press("\x1b[I", "f9")
+        _and_goes_on(terminal, mark)
+        assert len(called()) == 2
+        terminal.leave()
 
 
 def _and_goes_on(terminal: Terminal, mark: str) -> None:
