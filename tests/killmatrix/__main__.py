@@ -56,8 +56,12 @@ async def share(cells: Sequence[Cell]) -> None:
 
 def chosen(given: argparse.Namespace) -> list[Cell]:
     cells = every() if given.all or given.only else sample(given.seed, given.runs)
-    words = [word.strip() for word in given.only.split("/")]
-    return [cell for cell in cells if all(word in f"{cell.group} / {cell}" for word in words)]
+    wanted = [[word.strip() for word in each.split("/")] for each in given.only.split(",")]
+    return [
+        cell
+        for cell in cells
+        if any(all(word in f"{cell.group} / {cell}" for word in words) for words in wanted)
+    ]
 
 
 def shared_out(given: argparse.Namespace, cells: int) -> list[Outcome]:
@@ -101,7 +105,7 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="every cell once, and the table")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="cells whose name has these words, with / between them")
+    parser.add_argument("--only", default="", help="cells whose name has these words: A / B, C")
     parser.add_argument("--jobs", type=int, default=3, help="servers that are shot at beside each other")
     parser.add_argument("--part", default="", help=argparse.SUPPRESS)
     given = parser.parse_args()
