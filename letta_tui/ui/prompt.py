@@ -30,11 +30,16 @@ class Keys:
         self._read = 0.0
         self._shown = 0.0
 
-    def read(self) -> None:
-        self._read = monotonic()
+    def read(self, time: float) -> None:
+        """``time`` of the key's event."""
+        self._read = time
 
     def shown(self) -> None:
         self._shown = monotonic()
+
+    def is_last(self, time: float) -> bool:
+        """No key was read after the one of this time."""
+        return time >= self._read
 
     @property
     def waiting(self) -> bool:
@@ -71,9 +76,14 @@ class PromptScreen(Screen[Result]):
         super().__init__(**options)
         self._compositor = LeanCompositor()
 
-    def echo(self, field: Widget) -> None:
-        """Draw ``field`` now; whatever else has changed is drawn at the next tick."""
+    def echo(self, field: Widget, time: float) -> None:
+        """Draw ``field`` now, for the key of ``time``; whatever else has changed is drawn at the next tick.
+
+        Of keys that came together the last one has it drawn.
+        """
         if self.keys is not None:
+            if not self.keys.is_last(time):
+                return
             self.keys.shown()
         if self.is_current and not self.app._batch_count and field in self._compositor.visible_widgets:
             self._compositor.update_widgets({field})

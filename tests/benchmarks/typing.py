@@ -89,8 +89,9 @@ async def latencies(streaming: bool) -> tuple[list[float], float, float]:
             screen.shown.clear()
             screen.wanted = len(app.chat.composer.draft.text) + 1
             start = time.perf_counter()
-            app.keys.read()
-            app.post_message(Key("x", "x"))
+            key = Key("x", "x")
+            app.keys.read(key.time)
+            app.post_message(key)
             await screen.shown.wait()
             found.append((time.perf_counter() - start) * 1000)
             await asyncio.sleep(0.04 + 0.001 * (number % 17))

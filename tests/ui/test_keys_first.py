@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from select import select
+from time import monotonic
 from typing import Any
 
 from fakeport import FakePort
@@ -49,13 +50,25 @@ async def test_a_key_is_drawn_alone_and_at_once(port: FakePort) -> None:
         assert set().union(*pictures[1:]) >= rows_of(app.chat.transcript)
 
 
+async def test_keys_that_come_together_are_drawn_together(port: FakePort) -> None:
+    async with running(port) as (app, _):
+        pictures = watch(app)
+        keys = [Key(character, character) for character in "abc"]
+        app.keys.read(keys[-1].time)
+        for each in keys:
+            assert pictures == []
+            await app.chat.composer.draft._on_key(each)
+        assert len(pictures) == 1
+        assert app.chat.composer.text == "abc"
+
+
 async def test_no_picture_begins_while_a_key_is_on_its_way(port: FakePort) -> None:
     async with running(port) as (app, pilot):
         port.say(TranscriptChanged((Splice(0, 0, ROWS),), reset=True))
         await settle(pilot, port)
         pictures = watch(app)
         app.chat._dirty_widgets.add(app.chat.transcript.refresh())
-        app.keys.read()
+        app.keys.read(monotonic())
         app.chat._on_timer_update()
         assert pictures == []
         app.keys.shown()
@@ -68,7 +81,7 @@ def test_a_key_that_changes_no_field_holds_up_pictures_for_a_moment_only(monkeyp
     monkeypatch.setattr("letta_tui.ui.prompt.monotonic", lambda: now)
     keys = Keys()
     assert not keys.waiting
-    keys.read()
+    keys.read(now)
     assert keys.waiting
     now += 2 * PATIENCE
     assert not keys.waiting

@@ -171,7 +171,7 @@ class Draft(TextArea, inherit_bindings=False):
     async def _on_key(self, event: events.Key) -> None:
         await self._key(event)
         if isinstance(self.screen, PromptScreen):
-            self.screen.echo(self)
+            self.screen.echo(self, event.time)
 
     async def _key(self, event: events.Key) -> None:
         event.prevent_default()  # Enter and Tab are bindings here, not text

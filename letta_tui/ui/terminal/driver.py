@@ -82,7 +82,7 @@ class BurstDriver(LinuxDriver):
         if isinstance(message, events.Key):
             keys: Keys | None = getattr(self._app, "keys", None)
             if keys is not None:
-                keys.read()
+                keys.read(message.time)
         self._loop.call_soon_threadsafe(self._app.post_message, message)
 
     def run_input_thread(self) -> None:
