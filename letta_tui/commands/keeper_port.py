@@ -64,8 +64,15 @@ class KeeperAdapter:
         return await self._with(lambda handle: handle.hold(agent_id, conversation_id))
 
     async def release(self, agent_id: str, conversation_id: str) -> None:
-        if self._handle is not None:  # no keeper is started only to let go
-            await self._with(lambda handle: handle.release(agent_id, conversation_id))
+        known = self._handle
+        if known is None:
+            return
+        try:
+            await known.release(agent_id, conversation_id)
+        except KeeperError as error:
+            if not known.gone:
+                raise _trouble(error) from None
+            await self._drop(known)  # no keeper is started only to let go: one that has died holds nothing
 
     async def restart_server(self) -> None:
         await self._with(lambda handle: handle.restart_server())
