@@ -1,8 +1,9 @@
-"""Two processes, one ledger, one conversation, a thousand messages: each is written to the wire once.
+"""Processes that share a ledger, two to a conversation: each of a thousand messages is written once.
 
-``python -m tests.real.thousand [COUNT]`` (1,000 unless told) prints what was counted: messages, attempts in
-the ledger, writes on the wire, rows in the server's history, and violations. The wire is counted by a
-forwarder between the windows and the real server.
+``python -m tests.real.thousand [COUNT [CONVERSATIONS]]`` (1,000 and 1 unless told) prints what was counted:
+messages, attempts in the ledger, writes on the wire, rows in the server's history, and violations. The wire
+is counted by a forwarder between the windows and the real server. More conversations at once mean more
+processes on the ledger, and less time: a turn costs the more the longer its conversation is.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from tests.support.server import TOKEN, RealServer, real_server
 
 @dataclass(frozen=True, slots=True)
 class Count:
+    processes: int
     messages: int
     attempts: int
     writes: int
@@ -38,8 +40,8 @@ class Count:
 
     def __str__(self) -> str:
         return (
-            f"{self.messages} messages by two processes on one ledger: {self.attempts} attempts, "
-            f"{self.writes} writes on the wire, {self.rows} rows in history, "
+            f"{self.messages} messages by {self.processes} processes on one ledger: "
+            f"{self.attempts} attempts, {self.writes} writes on the wire, {self.rows} rows in history, "
             f"{len(self.violations)} violations, {self.seconds:.0f} s"
         )
 
@@ -81,7 +83,7 @@ async def seat(name: str, folder: str, url: str, agent: str, conversation: str, 
         endpoint=direct(url, token_file=Path(folder) / "token"),
         cwd=folder,
         target=Target(agent, conversation),
-        window_id=name,
+        window_id=f"{name}-{conversation}",
     )
     one = Seat.start(config)
     await one.ready(60)
@@ -91,9 +93,10 @@ async def seat(name: str, folder: str, url: str, agent: str, conversation: str, 
     await one.quit()
 
 
-async def run(server: RealServer, folder: Path, count: int) -> Count:
+async def run(server: RealServer, folder: Path, count: int, pairs: int = 1) -> Count:
     begun = time.monotonic()
-    conversation = await server.conversation()
+    conversations = [await server.conversation() for _ in range(pairs)]
+    each = count // (2 * pairs)
     (folder / "token").write_text(TOKEN)
     (folder / "token").chmod(0o600)
     writes: Counter[str] = Counter()
@@ -101,21 +104,23 @@ async def run(server: RealServer, folder: Path, count: int) -> Count:
         processes = [
             await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "tests.real.thousand", "--seat", name, str(folder), url,
-                server.agent_id, conversation, str(count // 2),
+                server.agent_id, conversation, str(each),
             )
+            for conversation in conversations
             for name in ("left", "right")
         ]  # fmt: skip
         codes = [await process.wait() for process in processes]
     ledger = Ledger.open(folder / "ledger.sqlite3", Hands().stamp)
     try:
-        (place,) = {known.place for known in ledger.conversations()}
-        sends = ledger.sends(place)
+        sends = [send for known in ledger.conversations() for send in ledger.sends(known.place)]
     finally:
         ledger.close()
-    history = await server.history(conversation)
-    rows = Counter(str(m.get("otid")) for m in history if m["message_type"] == "user_message")
+    rows: Counter[str] = Counter()
+    for conversation in conversations:
+        history = await server.history(conversation)
+        rows.update(str(m.get("otid")) for m in history if m["message_type"] == "user_message")
     found = [f"a window ended with {code}" for code in codes if code]
-    if len(sends) != count // 2 * 2:
+    if len(sends) != each * 2 * pairs:
         found.append(f"{len(sends)} messages in the ledger")
     for send in sends:
         key = send.client_message_id
@@ -123,6 +128,7 @@ async def run(server: RealServer, folder: Path, count: int) -> Count:
         if seen != (1, 1, 1) or send.delivery != "delivered":
             found.append("{}: {}; attempts, writes, rows: {}, {}, {}".format(key, send.delivery, *seen))
     return Count(
+        processes=2 * pairs,
         messages=len(sends),
         attempts=sum(len(send.attempts) for send in sends),
         writes=writes.total(),
@@ -134,14 +140,15 @@ async def run(server: RealServer, folder: Path, count: int) -> Count:
 
 def main() -> int:
     if sys.argv[1:2] == ["--seat"]:
-        name, folder, url, agent, conversation, count = sys.argv[2:]
-        asyncio.run(seat(name, folder, url, agent, conversation, int(count)))
+        who, where, url, agent, conversation, each = sys.argv[2:]
+        asyncio.run(seat(who, where, url, agent, conversation, int(each)))
         return 0
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    pairs = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with real_server(folder / "letta") as server:
-            counts = asyncio.run(run(server, folder, count))
+            counts = asyncio.run(run(server, folder, count, pairs))
     print(counts)
     for violation in counts.violations[:20]:
         print(f"  {violation}")
