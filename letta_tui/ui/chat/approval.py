@@ -145,7 +145,7 @@ class ApprovalDock(Vertical, can_focus=True):
             ("▲ ", "$accent"),
             (one_line(item.tool_name, 40) + "  ", "bold $accent"),
             (count + "  " if count else "", "bold"),
-            (one_line(item.headline, 160), "$foreground"),
+            (one_line(item.headline.removeprefix(f"{item.tool_name} "), 160), "$foreground"),
         )
         self._head.update(head)
         height = self.app.size.height

@@ -115,19 +115,25 @@ class ChoiceCard(Vertical, can_focus=True):
         self.query_one(VerticalScroll).display = not folded
         entry = self._entry
         self._head.about("|".join([entry.id, *(c.key for c in entry.choices)]) if entry else "")
-        self._head.update(Content("\n").join(self._head_words[:1] if folded else self._head_words))
+        width = max(20, self.app.size.width - 5)
+        # A risk that is asked about must be seen whole, with its answers, also on a low terminal.
+        asking = self._asking is not None
+        head = self._head_words[:1] if folded or asking else self._head_words
+        self._head.update(Content("\n").join(row for line in head for row in _hanging(line, width)))
         lines: list[Content] = []
         for number, each in enumerate(self._entries):
             chosen = number == self._at
+            if asking and not chosen:
+                continue
             for first, line in enumerate(each.lines):
                 mark = "▸ " if chosen and first == 0 and len(self._entries) > 1 else "  "
                 lines.append(Content.assemble((mark, "$primary"), line))
             if each.id in self._chosen:
                 lines.append(Content.styled("    one moment…", "$quiet"))
-            elif chosen and self._asking is None:
+            elif chosen and not asking:
                 lines += _choice_lines(each.choices)
         body = self.query_one(f"#{self.id}-body", Static)
-        body.update(Content("\n").join(lines))
+        body.update(Content("\n").join(row for line in lines for row in _hanging(line, width - 1)))
         body.display = bool(lines)
         foot = self.query_one(f"#{self.id}-foot", Static)
         foot.update(self._foot())
@@ -136,7 +142,7 @@ class ChoiceCard(Vertical, can_focus=True):
     def _foot(self) -> Content:
         if self._asking is not None:
             return Content.assemble(
-                (safe(self._asking.risk) + " ", "$warning"),
+                (safe(self._asking.risk) + "\n", "$warning"),
                 ("Enter ", "bold $primary"),
                 (f"{one_line(self._asking.label, 60)} all the same   ", ""),
                 ("Esc ", "bold $primary"),
@@ -152,6 +158,10 @@ class ChoiceCard(Vertical, can_focus=True):
         asked, self._asking = self._asking is not None, None
         self._draw()
         return asked
+
+    def on_resize(self) -> None:
+        if self._head_words:
+            self.call_after_refresh(self._draw)
 
     def action_choice(self, by: int) -> None:
         self._asking = None
@@ -193,6 +203,14 @@ class ChoiceCard(Vertical, can_focus=True):
             self._chosen[entry.id] = choice.action
             self._choose(entry.id, choice.action)
         self._draw()
+
+
+def _hanging(line: Content, width: int) -> list[Content]:
+    """``line`` wrapped, what follows standing under the beginning of its words."""
+    indent = len(line.plain) - len(line.plain.lstrip())
+    if line.cell_length <= width:
+        return [line]
+    return [Content.assemble(" " * indent, row) for row in line[indent:].wrap(width - indent)]
 
 
 def _choice_lines(choices: tuple[Choice, ...]) -> list[Content]:
