@@ -8,14 +8,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Literal
 
-Mood = Literal["well", "stall", "deaf", "gone"]
+Mood = Literal["well", "stall", "deaf", "mute", "gone"]
 
 
 class ChaosProxy:
     """Listens at ``port``. What its ``mood`` is now holds for every connection, old and new.
 
     "well": everything passes, after ``delay`` seconds. "stall": nothing passes, and it is kept for later.
-    "deaf": a half-open line: everything is swallowed, and nobody is told. "gone": nobody can connect.
+    "deaf": a half-open line: everything is swallowed, and nobody is told; "mute": only what the server says.
+    "gone": nobody can connect.
     """
 
     def __init__(self, target: int, host: str = "127.0.0.1") -> None:
@@ -88,7 +89,7 @@ class ChaosProxy:
         with contextlib.suppress(OSError):
             while data := await source.read(65536):
                 await self._flowing.wait()
-                if self.mood == "deaf":
+                if self.mood == "deaf" or (self.mood == "mute" and from_server):
                     continue
                 if self.delay:
                     await asyncio.sleep(self.delay)
