@@ -76,7 +76,8 @@ class ProviderForm(ModalScreen[bool], inherit_bindings=False):
             about = safe(provider.description)
             secret = any(f.secret for f in provider.fields)
             note = "Keys are handed to the server; this program stores none." if secret else ""
-            yield Static(Content("\n".join(t for t in (about, note) if t)), id="about")
+            if about or note:
+                yield Static(Content("\n".join(t for t in (about, note) if t)), id="about")
             for number, field in enumerate(provider.fields):
                 label = one_line(field.label) + ("" if field.required else " (may be left empty)")
                 yield Static(Content(label), classes="label")
@@ -150,7 +151,7 @@ class SetupScreen(ModalScreen[None], inherit_bindings=False):
         & #setup-list { height: 1fr; }
         & #setup-lines { height: auto; }
         & Field { max-width: 60; display: none; margin: 0 0 1 0; }
-        & #setup-foot { height: 1; color: $quiet; }
+        & #setup-foot { height: auto; color: $quiet; }
         &.-low #setup-page { padding: 0 1; }
         &.-low #setup-words { margin: 0; }
     }
@@ -184,7 +185,7 @@ class SetupScreen(ModalScreen[None], inherit_bindings=False):
 
     def _title(self) -> Content:
         first = "provider" in self._steps
-        words = "  three short steps, then you can write" if first else ""
+        words = "  three short steps" if first else ""
         return Content.assemble(
             ("Welcome to letta-tui" if first else "A new agent", "bold $primary"), (words, "$quiet")
         )
