@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import json
+import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from letta_tui.commands.context import Context, load_context
@@ -46,14 +49,17 @@ def _agents(endpoint: Endpoint | None, context: Context) -> Iterable[Mapping[str
 def create(args: argparse.Namespace) -> int:
     context = load_context(args)
     endpoint = endpoint_of(args, context)
-    body = {key: value for key, value in (("name", args.name), ("model", args.model)) if value}
+    named = {key: value for key, value in (("name", args.name), ("model", args.model)) if value}
+    if args.body is not None and args.personality:
+        raise CommandError("--body and --personality contradict each other: a preset has a body.", USAGE)
+    body = {**(body_of(args.body) if args.body is not None else {}), **named}
     if endpoint is not None and endpoint.kind == "hosted":
         if args.personality:
             raise CommandError("The presets belong to the App Server; the hosted service has none.", USAGE)
         agent = ask_hosted(endpoint, lambda service: service.create_agent(body))
         return _told(args, agent)
-    if args.model:
-        _check_model(args.model, ask_server(endpoint, context, commands.list_models()).raw)
+    if model := args.model or body.get("model"):
+        _check_model(str(model), ask_server(endpoint, context, commands.list_models()).raw)
     if args.personality:
         preset = commands.create_agent(args.personality, model=args.model, pin_global=False)
         agent = str(ask_server(endpoint, context, preset).raw.get("agent_id"))
@@ -63,6 +69,21 @@ def create(args: argparse.Namespace) -> int:
         made = ask_server(endpoint, context, commands.agent_create(body)).raw.get("agent")
         agent = str(made.get("id")) if isinstance(made, Mapping) else ""
     return _told(args, agent)
+
+
+def body_of(name: str) -> dict[str, Any]:
+    """The JSON object in a file, or on standard input. Raises ``CommandError``."""
+    shown = "standard input" if name == "-" else name
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).expanduser().read_bytes()
+        body = json.loads(data)
+    except OSError as error:
+        raise CommandError(f"{shown} cannot be read: {error.strerror or error}.", USAGE) from None
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"{shown} is not valid JSON: {error}.", USAGE) from None
+    if not isinstance(body, dict):
+        raise CommandError(f'{shown} must hold a JSON object, such as {{"name": "Ada"}}.', USAGE)
+    return body
 
 
 def _check_model(name: str, answer: Mapping[str, Any]) -> None:

@@ -178,6 +178,11 @@ def _agent_actions(parser: Parser, *parents: Parser) -> None:
     create.add_argument("--name", metavar="NAME", help="what it is called")
     create.add_argument("--model", metavar="HANDLE", help="its model")
     create.add_argument("--personality", choices=PERSONALITIES, help="a preset of the server to make it from")
+    create.add_argument(
+        "--body",
+        metavar="FILE",
+        help="a JSON object with all the server takes of a new agent (- : stdin)",
+    )
     json_option(create, "print an object")
     rename = add("rename", "rename an agent")
     rename.add_argument("id", metavar="ID")

@@ -24,17 +24,23 @@ def server(letta_server: RealServer) -> list[str]:
 
 
 @pytest.mark.real
-def test_an_agent_is_made_renamed_and_deleted(run: Run, letta_server: RealServer) -> None:
+def test_an_agent_is_made_renamed_and_deleted(run: Run, letta_server: RealServer, tmp_path: Path) -> None:
     at = server(letta_server)
     made = run("agents", "create", *at, "--name", "Ada", "--model", MODEL_HANDLE).out.strip()
     preset = run("agents", "create", *at, "--personality", "blank", "--name", "Bea", "--json").out
     bea = json.loads(preset)["agent"]
     assert run("agents", "rename", *at, made, "Ada B").code == errors.OK
+    body = tmp_path / "agent.json"
+    body.write_text(json.dumps({"name": "Cleo", "model": MODEL_HANDLE, "description": "by a file"}))
+    cleo = run("agents", "create", *at, "--body", str(body)).out.strip()
+    for wrong, words in (("[]", "a JSON object"), ("{", "not valid JSON")):
+        body.write_text(wrong)
+        assert words in run("agents", "create", *at, "--body", str(body)).one_sentence()
     unknown = run("agents", "create", *at, "--model", "openai-compatible/practise")
     assert unknown.code == errors.FAILED
     assert f"Did you mean {MODEL_HANDLE}?" in unknown.one_sentence()
     names = {row["id"]: row["name"] for row in json.loads(run("agents", *at, "--json").out)}
-    assert (names[made], names[bea]) == ("Ada B", "Bea")
+    assert (names[made], names[bea], names[cleo]) == ("Ada B", "Bea", "Cleo")
     refused = run("agents", "delete", *at, made)
     assert refused.code == errors.USAGE
     assert "--yes" in refused.one_sentence()
