@@ -185,7 +185,7 @@ class Message:
         words = self.loop.chance.choice((1, 20, 60) if self.kind != "vanish" else (40, 120))
         return f"{self.mark} " + {
             "fail": "[[http 400 no such thing]]",
-            "approve": f"[[run echo x >> {self.mark} ==> say done]]",
+            "approve": f"[[run echo x >> {self.server.work / self.mark} ==> say done]]",
             "own": f"[[call weather {call} ==> say done]]",
             "own-asks": f"[[call careful {call} ==> say done]]",
         }.get(self.kind, f"[[words {words} rate=80]]")
