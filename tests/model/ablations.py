@@ -15,7 +15,7 @@ _RESTARTED = (*_WRITTEN, "take (started)", "server crash", "connect", *_READ, "l
 
 # Bytes of a broken connection that arrive only after the settle delay.
 _LATE_BYTES = frozenset({"cut", "late", "refuse (reserved)"})
-_BROKEN = (*_WRITTEN, "cut", "connect", *_READ, "late")
+_BROKEN = (*_WRITTEN, "cut: a", "connect", *_READ, "late")
 
 ABLATIONS: Final[dict[str, tuple[Rules, str]]] = {
     name: (rules, promise)
@@ -30,12 +30,12 @@ ABLATIONS: Final[dict[str, tuple[Rules, str]]] = {
         ("rule 3: the settle delay after a break", Rules(1, without="settle"), "P4"),
         (
             "rule 4: fifty minutes",
-            Rules(3, without="fifty minutes", only=_LATE_JOURNAL, start=_RESTARTED),
+            Rules(3, without="fifty minutes", only=_LATE_JOURNAL, start=(*_RESTARTED, *_READ)),
             "P2",
         ),
         (
             "rule 4: sleep counts",
-            Rules(3, without="sleep counts", only=_LATE_JOURNAL, start=_RESTARTED),
+            Rules(3, without="sleep counts", only=_LATE_JOURNAL, start=(*_RESTARTED, *_READ)),
             "P2",
         ),
         (
@@ -49,9 +49,17 @@ ABLATIONS: Final[dict[str, tuple[Rules, str]]] = {
                 3,
                 without="repeated answers prove nothing",
                 only=_LATE_BYTES,
-                start=_BROKEN,
+                start=(*_BROKEN, *_READ),
             ),
             "P2",
+        ),
+        ("rule 7: later ones are held", Rules(0, messages=2, without="later ones are held"), "order"),
+        (
+            "a verdict is about the row it was made from",
+            Rules(
+                1, windows=2, without="a verdict is about the row it was made from", only=frozenset({"cut"})
+            ),
+            "P",
         ),
         ("delivered needs history", Rules(0, without="delivered needs history"), "P4"),
         (

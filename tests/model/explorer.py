@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-from tests.model.world import Rules, World, steps
+from tests.model.world import Rules, World, begin, steps
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Result:
 
 
 def explore(rules: Rules, most_states: int = 10**9) -> Result:
-    start = World()
+    start = begin(rules)
     for wanted in rules.start:
         start = next(after for name, after in steps(start, rules) if name == wanted)
     result = Result(states=1)
