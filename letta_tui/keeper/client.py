@@ -45,6 +45,7 @@ __all__ = [
 
 START_SECONDS = 15.0  # for a keeper to come up
 _PATIENCE_SECONDS = 15.0  # for one that has the lock to answer
+_SERVER_SECONDS = 75.0  # for a server to be started; more than the keeper gives it
 _HELLO_SECONDS = 3.0
 _PROGRAM = (sys.executable, "-m", "letta_tui.keeper")
 _GONE = "The keeper is gone."
@@ -106,8 +107,8 @@ class KeeperHandle:
         self._pump = asyncio.create_task(self._read())
 
     async def endpoint(self) -> ServerAddress:
-        """The server's address; starts the server when it is not running (waits up to 30 s)."""
-        return _address(await self._ask("endpoint", timeout=45))
+        """The server's address; starts the server when it is not running (waits for that)."""
+        return _address(await self._ask("endpoint", timeout=_SERVER_SECONDS))
 
     async def hold(self, agent_id: str, conversation_id: str) -> bool:
         """Keep the conversation subscribed; ``True`` once the server itself has confirmed it."""
@@ -137,7 +138,7 @@ class KeeperHandle:
 
     async def restart_server(self) -> ServerAddress:
         """Stop the server and start it anew; every connection to the old one breaks."""
-        return _address(await self._ask("restart_server", timeout=60))
+        return _address(await self._ask("restart_server", timeout=_SERVER_SECONDS))
 
     async def stop(self) -> None:
         """End the keeper and everything it started; returns when the keeper has left."""

@@ -23,7 +23,7 @@ from letta_tui.keeper.program import NoProgram, find_letta, server_environment
 from letta_tui.keeper.sharing import data_folder, others, words_about
 from letta_tui.keeper.spawn import spawn_detached
 
-START_SECONDS = 30.0
+START_SECONDS = 60.0  # ready in two; a machine under load, or a cold disk, must not end it over and over
 _COMPANION_SECONDS = 10.0
 _POLL = 0.05
 _TAIL = 600  # characters of the output told to a person

@@ -86,7 +86,7 @@ async def seat(name: str, folder: str, url: str, agent: str, conversation: str, 
         window_id=f"{name}-{conversation}",
     )
     one = Seat.start(config)
-    await one.ready(60)
+    await one.ready(300)
     for number in range(count):
         await one.said(f"{name} {number} [[say ok]]")
     await one.rest(60 + count * 3)
