@@ -65,8 +65,8 @@ class QueueStrip(Widget, can_focus=True):
         head: list[tuple[str, str]] = [(words + "   ", "$quiet")]
         if self.any_paused:
             head += [("paused, ", "$warning"), ("Ctrl+G ", "bold $primary"), ("sends them on   ", "$warning")]
-        key = "x " if self.has_focus else "Tab "
-        head += [(key, "bold $primary"), ("takes one back", "$quiet")]
+        key, words = ("x ", "takes one back") if self.has_focus else ("Tab ", "to take one back")
+        head += [(key, "bold $primary"), (words, "$quiet")]
         lines = [Content.assemble(*head)]
         first = self._first()
         for number, item in enumerate(self._items[first : first + self._rows], first):
