@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from fakeport import FakePort
-from scenes import running, settle, status
+from scenes import ROWS, running, settle, status
 from textual import events
 
 from letta_tui.seam.intents import NewConversation, SaveDraft, Submit
@@ -144,6 +144,22 @@ async def test_a_returned_message_goes_before_what_is_there(
         port.say(DraftLoaded("returned", "cancelled"))
         await settle(pilot, port)
         assert app.chat.composer.text == "returned\nstored"
+
+
+async def test_text_typed_or_pasted_in_the_transcript_goes_to_the_composer(port: FakePort) -> None:
+    async with running(port) as (app, pilot):
+        port.say(ROWS)
+        await settle(pilot, port)
+        await pilot.press("tab")
+        assert app.chat.transcript.has_focus
+        for key in "yes":  # all of them are waiting before the first is handled
+            app.post_message(events.Key(key, key))
+        await settle(pilot, port)
+        assert app.chat.composer.text == "yes"
+        await pilot.press("tab")
+        app.post_message(events.Paste(" indeed"))
+        await settle(pilot, port)
+        assert app.chat.composer.text == "yes indeed"
 
 
 async def test_commands_run_and_unknown_ones_are_told_first(port: FakePort) -> None:
