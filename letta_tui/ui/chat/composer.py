@@ -196,6 +196,9 @@ class Composer(Vertical):
         if selected := self.draft.selected_text:
             self._copy(selected)
             return
+        if self.screen.selections:  # with the mouse, in the transcript
+            self._command(slash.BY_NAME["copy"], "")
+            return
         text = self.draft.free_text
         if text.strip():
             self.history.add(text)
