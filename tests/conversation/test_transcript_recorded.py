@@ -1,0 +1,116 @@
+"""The transcript of a recorded conversation, and what long ones cost."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from letta_tui.conversation.transcript import Transcript
+from letta_tui.protocol.frames import frame_of
+from letta_tui.seam.updates import TextAppended
+from tests.conversation import view
+from tests.conversation.screen import Screen
+from tests.conversation.view import assistant, call_row, delta, result_row, text_row, user_row
+
+
+def recorded(connection: str) -> list[dict[str, Any]]:
+    lines = (Path(__file__).parent / "traces" / "joined.jsonl").read_text().splitlines()
+    return [d for d in map(json.loads, lines) if d["c"] == connection]
+
+
+@pytest.mark.parametrize("doubled", [False, True])
+@pytest.mark.parametrize("connection", ["a", "b"])
+def test_the_recorded_trace(connection: str, doubled: bool) -> None:
+    """``a`` started the conversation; ``b`` joined in the middle of its first reply."""
+    runtime = next(d["f"]["runtime"] for d in recorded("a") if "f" in d)
+    transcript = Transcript(runtime["agent_id"], runtime["conversation_id"])
+    transcript.connected(connection)
+    screen, asked, last = view.View(), {}, None
+    for line in recorded(connection):
+        if "SEND" in line:
+            sent = line["SEND"]
+            if sent["type"] == "conversation_messages_list":
+                asked[sent["request_id"]] = transcript.mark(), "before" not in sent["query"]
+            continue
+        frame = frame_of(line["f"])
+        page = frame.history_page
+        for _ in range(2 if doubled else 1):
+            if page is None:
+                screen.apply(transcript.apply(frame))
+            else:
+                mark, newest = asked[frame.request_id or ""]
+                screen.apply(
+                    transcript.merge_history(page.messages, asked=mark, newest=newest, has_more=page.has_more)
+                )
+                last = page if newest else last
+            assert screen.rows == list(transcript.rows)
+    texts = {r.key: r.text for r in screen.rows}
+    first = texts["assistant:ui-msg-2:assistant:1"]
+    assert first == "ZQBEG1 " + "".join(f"w{n:04} " for n in range(40)) + " ZQEND1"
+    assert not any("system-reminder" in text for text in texts.values())
+    states = {r.tool.call_id[:7]: r.tool.state for r in screen.rows if r.tool}
+    if connection == "a":
+        assert states == {"call_3_": "done", "call_5_": "failed", "call_8_": "closed"}
+        assert not transcript.unsettled
+        order = [r.kind for r in screen.rows if r.kind != "notice"]
+        assert order[:7] == ["user", "reasoning", "assistant", "user", "assistant", "user", "tool"]
+
+
+def test_a_long_reply_costs_no_more_than_its_length(screen: Screen) -> None:
+    frames = [assistant("x" * 64, seq=n + 1) for n in range(200 * 1024 // 64)]
+    began = time.process_time()
+    updates = [u for frame in frames for u in screen.transcript.apply(frame)]
+    took = time.process_time() - began
+    assert sum(len(u.text) for u in updates if isinstance(u, TextAppended)) == 200 * 1024 - 64
+    assert len(screen.transcript.rows[0].text) == 200 * 1024
+    assert took < 0.3
+
+
+def test_long_arguments_cost_no_more_than_their_length(screen: Screen) -> None:
+    told = 0
+    for n in range(20_000):
+        call = {"tool_call_id": "c1", "name": "Write", "arguments": '{"a":"' if n == 0 else "xxxx}"}
+        for update in screen.transcript.apply(
+            delta("tool_call_message", id="m", run_id="r", seq_id=n, tool_call=call)
+        ):
+            told += sum(len(r.tool.arguments) for s in update.splices for r in s.rows if r.tool)  # type: ignore[union-attr]
+    assert told < 2_000_000
+
+
+def test_ten_thousand_rows_merge_fast() -> None:
+    rows: list[dict[str, Any]] = []
+    for n in range(2500):
+        rows += [
+            user_row(f"question {n}", mid=f"u{n}", otid=f"o{n}"),
+            text_row("answer " * 20, mid=f"m{n}"),
+            call_row(f"c{n}", mid=f"t{n}"),
+            result_row(f"c{n}", "out", mid=f"x{n}"),
+            text_row("done", mid=f"d{n}"),
+        ]
+
+    def merge(transcript: Transcript) -> tuple[float, list[Any]]:
+        began = time.process_time()
+        updates = transcript.merge_history(rows, asked=1, order="asc", newest=True, has_more=False)
+        return time.process_time() - began, updates
+
+    first, again = [], []
+    for _ in range(3):
+        fresh = Screen().transcript
+        first.append(merge(fresh)[0])
+        took, updates = merge(fresh)
+        again.append(took)
+        assert updates == []
+        assert len(fresh.rows) == 10_000
+    began = time.process_time()
+    (update,) = fresh.merge_history(
+        [*rows[-50:], text_row("new", mid="new")], asked=1, order="asc", newest=True, has_more=True
+    )
+    page = time.process_time() - began
+    assert [(s.start, s.delete, len(s.rows)) for s in update.splices] == [(10_000, 0, 1)]  # type: ignore[union-attr]
+    assert min(first) < 0.5
+    assert min(again) < 0.5
+    assert page < 0.1
