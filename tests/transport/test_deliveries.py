@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from letta_tui.transport.deliveries import Deliveries, Numbers
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 60), max_size=200))
 def test_a_number_is_known_when_it_has_come_in_whatever_order(seqs: list[int]) -> None:
     numbers, come = Numbers(), set[int]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letta_tui.transport.backoff import Backoff
@@ -12,6 +12,7 @@ from letta_tui.transport.order import Reorder
 from letta_tui.transport.plane import Gap, Seen, Sequence
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 30)), st.integers(1, 8))
 def test_the_last_keys_are_remembered_and_no_more(keys: list[int], limit: int) -> None:
     seen = Seen(limit)
@@ -63,6 +64,7 @@ def test_a_jump_beyond_measure_stays_bounded() -> None:
     assert sequence.missing <= 10_000
 
 
+@settings(deadline=None)
 @given(st.permutations(list(range(12))), st.integers(0, 5))
 def test_every_number_seen_in_any_order_leaves_nothing_missing(numbers: list[int], first: int) -> None:
     sequence = Sequence()
@@ -73,6 +75,7 @@ def test_every_number_seen_in_any_order_leaves_nothing_missing(numbers: list[int
     assert len({gap.first for gap in gaps}) == len(gaps)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=60), st.randoms(use_true_random=False))
 def test_what_is_not_too_early_comes_out_in_order(jitter: list[int], chance: random.Random) -> None:
     """Each number is late by up to 6 places: all are put in order, each comes out once."""
@@ -84,6 +87,7 @@ def test_what_is_not_too_early_comes_out_in_order(jitter: list[int], chance: ran
     assert order.deadline is None
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 40), unique=True), st.lists(st.floats(0, 0.2), min_size=41, max_size=41))
 def test_nothing_is_kept_for_ever_nor_lost_nor_doubled(numbers: list[int], steps: list[float]) -> None:
     order: Reorder[int] = Reorder(wait=0.25)
