@@ -8,7 +8,7 @@ from letta_tui.seam.intents import AnswerQuestion, Decide
 from letta_tui.seam.state import Action, QuestionView, SendView
 from tests.support.seat import Seat
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 PRESS_AGAIN = 2.0  # seconds after which an approval that was given back is answered again
 UNDER_WAY = ("unconfirmed", "accepted", "queued", "started")
 CALM = 0.4  # seconds without anything going on, after which nothing more is expected
