@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
 from typing import Any
 
 from letta_tui.keeper import notify
@@ -83,8 +84,10 @@ class Keeper:
             self._custody.link.wanted |= self._own_holds
             before = read_state(self._paths.state_file)
             died = before.server is not None and not before.server.identity.alive()
+            last = _written(self._paths.state_file)
             await self._custody.take_over(before)
-            self._note_loss(before.busy if died else ())
+            if died:
+                self._note_loss(before.busy, last)
             self.save()
             await self._desk.control.start(self._paths.runtime / SOCKET_NAME)
             self.consider()
@@ -96,12 +99,17 @@ class Keeper:
         finally:
             await self._end()
 
-    def _note_loss(self, busy: tuple[Place, ...]) -> None:
-        """The keeper before this one left no word, and its server did not outlive it: ``busy`` went along."""
+    def _note_loss(self, busy: tuple[Place, ...], since: float) -> None:
+        """The keeper before this one left no word, and its server did not outlive it: ``busy`` went along.
+
+        Windows may have gone the same way, so nobody noted that they left: ``since`` is when at the earliest.
+        """
         now, words = (
             time.time(),
             "Keeper and server were ended from outside, perhaps by a logout or a restart.",
         )
+        for place in busy:
+            self._log.note(End(min(since, now), "left", *place))
         self._note([End(now, "server", *place, words=words) for place in busy])
 
     async def _end(self) -> None:
@@ -207,3 +215,11 @@ class Keeper:
         task = asyncio.create_task(work)
         self._tasks.add(task)  # the loop itself would let it be collected
         task.add_done_callback(self._tasks.discard)
+
+
+def _written(file: Path) -> float:
+    """When a file was last written, in seconds since the epoch; now if that cannot be told."""
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return time.time()

@@ -171,13 +171,14 @@ async def test_turns_that_were_ended_with_keeper_and_server_are_noted(tmp_path: 
     )
     try:
         handle = await ensure_keeper(paths, KeeperOptions())
-        (lost,) = await handle.ends_since(0)
+        left, lost = await handle.ends_since(0)
+        assert (left.kind, left.conversation_id) == ("left", "c")
         assert (lost.kind, lost.conversation_id) == ("server", "c")
         assert "ended from outside" in lost.words
         os.kill(handle.pid, signal.SIGKILL)
         await until(lambda: handle.gone)
         again = await ensure_keeper(paths, KeeperOptions())
-        assert len(await again.ends_since(0)) == 1  # told once
+        assert len(await again.ends_since(0)) == 2  # told once
         for each in (handle, again):
             await each.close()
     finally:
