@@ -128,9 +128,12 @@ def seconds(date: object) -> float | None:
 
 
 def error_text(value: object) -> str:
-    """One line or two of an error that is a string or an object with a message."""
+    """One line or two of an error: a string, an object with a message, or a string that ends in one."""
     if isinstance(value, str):
-        return value.strip()
+        text = value.strip()
+        start = text.find("{") if text.endswith("}") else -1
+        inner = error_text(_json(text[start:])) if start >= 0 else ""
+        return f"{text[:start].strip()} {inner}".strip() if inner else text
     if isinstance(value, Mapping):
         for name in ("message", "detail", "error", "description", "reason"):
             words = error_text(value.get(name))

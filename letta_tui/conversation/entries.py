@@ -181,8 +181,8 @@ class Tool:
         behavior, who, reason = self.decision or ("", "", "")
         if self.state == "closed":
             who, reason = "", self.result if self.failed else ""
-        elif behavior == "deny" and not reason and who != "you":
-            reason = self.result
+        elif behavior == "deny" and not reason and who not in ("you", "another window"):
+            reason = self.result  # of what was decided here the ledger has the reason, or there was none
         return ToolView(
             call_id=self.call_id,
             name=self.name,

@@ -39,7 +39,7 @@ def remark_of(delta: Delta, turn: int) -> Remark | None:
     raw, what = delta.raw, delta.message_type
     when = content.seconds(raw.get("date"))
     if what in ("loop_error", "error_message"):
-        text = delta.message.strip()
+        text = content.error_text(delta.message)
         detail = content.error_text(raw.get("api_error")) or content.error_text(raw.get("detail"))
         if detail and detail not in text:
             text = f"{text}\n{detail}" if text else detail

@@ -27,6 +27,10 @@ class RowList:
     def __len__(self) -> int:
         return len(self._entries)
 
+    @property
+    def last(self) -> Entry | None:
+        return self._entries[-1] if self._entries else None
+
     def get(self, key: str) -> Entry | None:
         return self._by_key.get(key)
 

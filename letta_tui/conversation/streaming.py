@@ -324,6 +324,13 @@ class Stream:
                 return []
             entry.text, entry.kind = GrowingText(remark.text), remark.kind
             return book.rows.touched(entry)
+        last = book.rows.last
+        if remark.kind == "error" and last is not None and last.own and last.text.text == remark.text:
+            # The same error, said again as the retry's last word or as the turn's end.
+            if last.kind == remark.kind:
+                return []
+            last.kind = remark.kind
+            return book.rows.touched(last)
         entry = book.new_entry(remark.kind, *remark.key.split(":", 1))
         entry.own = True
         entry.when = remark.when

@@ -127,7 +127,7 @@ class Transcript:
         if (loop := frame.loop_status) is not None:
             return self._stream.loop(loop)
         if (end := frame.turn_finished) is not None:
-            return self._stream.finished(end, end.error or error_text(frame.raw.get("error")))
+            return self._stream.finished(end, error_text(end.error) or error_text(frame.raw.get("error")))
         return []
 
     def mark(self) -> int:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from letta_tui.conversation.content import error_text
 from letta_tui.ledger.values import Place
 from letta_tui.seam.state import Row
 from letta_tui.worker.ports import EndNote
@@ -155,7 +156,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _clipped(words: str) -> str:
-    text = " ".join(words.split()).rstrip(".")
+    text = " ".join(error_text(words).split()).rstrip(".")
     return text if len(text) <= _MOST_WORDS else text[: _MOST_WORDS - 1] + "…"
 
 

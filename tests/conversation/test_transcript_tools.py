@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -177,6 +178,19 @@ def test_errors_are_said_once(screen: Screen) -> None:
         finished("error", error="it broke"),
     )
     assert screen.texts == ["x", "it broke"]
+    assert screen.view.rows[1].kind == "error"
+
+
+def test_one_error_in_several_wrappings_is_one_row_of_plain_words(screen: Screen) -> None:
+    said = '500: {"message":"broken","type":"practice_error"}'
+    wrapped = json.dumps({"error": {"error": {"type": "backend", "message": said}, "run_id": "r1"}})
+    screen(
+        assistant("x", seq=1),
+        delta("loop_error", message=said, is_terminal=False, run_id="r1", id="e1"),
+        delta("loop_error", message=wrapped, is_terminal=True, run_id="r1", id="e2"),
+        finished("error", error=wrapped),
+    )
+    assert screen.texts == ["x", "500: broken"]
     assert screen.view.rows[1].kind == "error"
 
 

@@ -42,6 +42,16 @@ def test_nothing_happened_is_nothing_said() -> None:
             [note(1, outcome="failed", words="no such thing.", seconds=2)],
             "the turn failed after 2 s (no such thing).",
         ),
+        (
+            [
+                note(
+                    1,
+                    outcome="failed",
+                    words='{"error": {"error": {"message": "500: {\\"message\\": \\"broken\\"}"}}}',
+                )
+            ],
+            "the turn failed (500: broken).",
+        ),
         ([note(1, outcome="cancelled")], "the turn was cancelled."),
         (
             [note(1), note(2), note(3, outcome="failed", words="x" * 500)],

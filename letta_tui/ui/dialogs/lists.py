@@ -70,15 +70,14 @@ class ConversationPicker(Picker):
             self.fill(items, empty="There are none here." if not items else "")
 
     def _item(self, each: ConversationItem) -> Item:
-        notes = [each.agent_name]
-        if each.updated is not None:
-            notes.append(ago(self._clock() - each.updated))
+        notes = [each.note]  # first: the end is cut off where there is little room
         if each.open_sends:
             notes.append(f"{each.open_sends} not settled")
-        if each.note:
-            notes.append(each.note)
         if each.archived and each.note != "archived":
             notes.append("archived")
+        notes.append(each.agent_name)
+        if each.updated is not None:
+            notes.append(ago(self._clock() - each.updated))
         return Item(
             f"{each.agent_id} {each.conversation_id}",
             f"“{_name(each)}”" if each.last_sent and not each.title else _name(each),
