@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from letta_tui.seam.intents import Decide
+from letta_tui.seam.updates import TranscriptChanged
 from letta_tui.transport.endpoint import direct
 from letta_tui.worker.config import Target
 from tests.support.chaos import ChaosProxy, bad_network
@@ -116,6 +118,44 @@ async def test_a_cut_tunnel_costs_nothing_of_the_turn(
                 assert "the turn ended" in note
         finally:
             await seat.quit()
+
+
+async def test_a_relaunch_without_a_network_shows_what_was_known_and_settles_later(
+    letta_server: RealServer, tmp_path: Path
+) -> None:
+    async with bad_network(letta_server.port) as proxy:
+        endpoint = direct(f"ws://127.0.0.1:{proxy.port}/ws", token_file=letta_server.token_file)
+        target = Target(letta_server.agent_id, await letta_server.conversation())
+        cache = tmp_path / "cache" / "transcripts.sqlite3"
+        config = config_for(letta_server, tmp_path, endpoint=endpoint, target=target, cache_path=cache)
+        first = await Seat.start(config).ready()
+        await first.said("[[run echo heard ==> say remembered]]")
+        await first.until(lambda: first.approvals or first.texts("assistant"), what="the tool, or its answer")
+        if first.approvals:
+            first.send(Decide(first.approvals[0].request_id, "allow"))
+        await first.reply("remembered")
+        await first.rest()
+        rows = [(r.key, r.kind, r.text, r.delivery, r.tool and r.tool.result) for r in first.rows]
+        await first.quit()
+        proxy.become("gone")
+        again = Seat.start(config)
+        try:
+            await again.until(lambda: again.rows, what="what was known")
+            await again.until(
+                lambda: again.connection and again.connection.phase == "lost", what="no network"
+            )
+            proxy.become("well")
+            await again.ready()
+            updates = [u for u in again.seen if isinstance(u, TranscriptChanged)]
+            assert [
+                u.as_of is None for u in (updates[-1], *(u for u in updates if u.reset and u.splices))
+            ] == [
+                True,
+                False,
+            ]
+            assert [(r.key, r.kind, r.text, r.delivery, r.tool and r.tool.result) for r in again.rows] == rows
+        finally:
+            await again.quit()
 
 
 async def over(server: RealServer, conversation: str, at_least: float) -> None:
