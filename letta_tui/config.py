@@ -1,8 +1,8 @@
 """The config file: named endpoints ("profiles"), read from TOML and checked key by key.
 
 Every key is described once, in ``KEYS``; the reader, the messages about mistakes and the table in
-docs/configuration.md rest on it. Secrets are never values here: a profile says where its token or key is to
-be found.
+``docs/configuration.md`` of this package rest on it. Secrets are never values here: a profile says where its
+token or key is to be found.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class Undeclared(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key of a declaration, as docs/configuration.md describes it."""
+    """One key of a declaration, as letta_tui/docs/configuration.md describes it."""
 
     name: str
     type: Literal["text", "path", "command", "seconds", "approval", "schema", "table"]

@@ -101,6 +101,8 @@ def test_other_bytes_are_no_toml(tmp_path: Path) -> None:
 
 
 def test_every_key_is_documented() -> None:
-    words = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+    words = (Path(__file__).parents[2] / "letta_tui" / "docs" / "configuration.md").read_text(
+        encoding="utf-8"
+    )
     missing = [key.name for key in KEYS if f"| `{key.name}` |" not in words]
     assert not missing

@@ -12,7 +12,7 @@ from letta_tui.config import ConfigError, load
 from letta_tui.tools.declared import MCP_KEYS, TOOL_KEYS
 from letta_tui.tools.running import run
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
+DOCUMENT = Path(__file__).parents[2] / "letta_tui" / "docs" / "configuration.md"
 
 
 def config(folder: Path, text: str) -> Path:
