@@ -116,8 +116,8 @@ def error_is_final(send: Send, reading: Reading) -> bool:
 
 
 def _long_before(stamp: Stamp, reading: Reading, policy: Policy) -> bool:
-    """Whether bytes that were written then have had their time to arrive when the reading began. Another start
-    of the machine is earlier than any live reading; an instant to come is a clock that was set back."""
+    """Whether bytes written then have had their time to arrive when the reading began. Another start
+    of the machine is before any live reading; an instant to come is a clock that was set back."""
     fence = reading.fence
     if fence is None or stamp.boot != fence.boot or stamp.mono > reading.now.mono:
         return True
