@@ -30,7 +30,8 @@ def translate(data: str) -> str:
 
 
 class Bell(Event):
-    """An event that ends a ``select`` on ``fileno`` too."""
+    """An event that ends a ``select`` on ``fileno`` too. Its pipe stays open as long as the process: a driver
+    is closed whenever the terminal is left for a while, and goes on afterwards."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,10 +46,6 @@ class Bell(Event):
             os.read(self.fileno, 4096)
         super().clear()
 
-    def close(self) -> None:
-        os.close(self.fileno)
-        os.close(self._end)
-
 
 class BurstDriver(LinuxDriver):
     """The usual driver; only the loop that reads differs, since only it knows what one read returned."""
@@ -56,10 +53,6 @@ class BurstDriver(LinuxDriver):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.exit_event = self._bell = Bell()
-
-    def close(self) -> None:
-        super().close()
-        self._bell.close()
 
     def _sigcont_application(self, *arguments: object) -> None:
         """Go on after a stop; from the loop, since this may interrupt the very call that writes."""
