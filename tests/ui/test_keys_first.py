@@ -8,6 +8,7 @@ from typing import Any
 
 from fakeport import FakePort
 from scenes import running, settle
+from textual.app import App
 from textual.events import Key
 from textual.screen import Screen
 from textual.widget import Widget
@@ -17,7 +18,7 @@ from letta_tui.seam.updates import Splice, TextAppended, TranscriptChanged
 from letta_tui.ui.app import LettaTuiApp
 from letta_tui.ui.chat.draft import BLINKS
 from letta_tui.ui.prompt import PATIENCE, Keys
-from letta_tui.ui.terminal.driver import Bell
+from letta_tui.ui.terminal.driver import Bell, BurstDriver
 
 ROWS = (Row("u", "user", "tell me"), Row("a", "assistant", "It begins", live=True))
 
@@ -139,4 +140,12 @@ def test_the_bell_ends_a_wait_for_keys() -> None:
         bell.set()
         assert select([bell.fileno], [], [], 0)[0]
         bell.clear()
-    bell.close()
+
+
+async def test_the_keys_are_read_again_after_the_terminal_was_left_for_a_while() -> None:
+    """A suspended driver is closed, and goes on: what wakes its reader must still be open."""
+    driver = BurstDriver(App[None](), size=(80, 24))
+    for _ in range(2):
+        driver.close()
+        driver.exit_event.set()
+        driver.exit_event.clear()
