@@ -102,11 +102,9 @@ def cannot_be(step: str, state: str) -> str:
 
 
 def returns_of(step: str) -> tuple[str, ...]:
-    """A command neither cancels, decides, nor chooses; so a window takes those steps."""
-    command = (
-        group_of(step) in ("send", "acknowledge", "turn", "reconcile", "dequeue") or step == "queue.seen"
-    )
-    return RETURNS if command and not step.startswith("return:") else RETURNS[1:]
+    """A command neither cancels, decides, nor chooses, and ends before a later reading: a window does those."""
+    command = group_of(step) in ("send", "acknowledge", "turn", "dequeue") or step == "queue.seen"
+    return RETURNS if command else RETURNS[1:]
 
 
 def every() -> list[Cell]:

@@ -70,9 +70,10 @@ async def shoot(
     submitted: set[str] = set()
     if cell.returning:
         steps, point = story.first_kill()
-        out, err = await finish(ground.window(conversation, steps, point))
-        submitted |= said(out)
-        assert story.mine in submitted, f"never came to the first kill: {err[-600:]}"
+        first = ground.window(conversation, steps, point)
+        out, err = await finish(first)
+        assert first.returncode == -signal.SIGKILL, f"never came to the first kill: {err[-600:]}"
+        submitted |= said(out) | {story.mine}
     who = await ground.victims(cell.victims)
     pids = [int(pid) for pid in who.split(",") if pid != "0"]
     if beside is not None:

@@ -75,8 +75,6 @@ class Story:
             number = 2 if state == "queued" and not command else 1
         elif point == "queue.dequeued":
             number = 2 if state == "queued" else 1
-        elif self.cell.group == "reconcile" and command:
-            number = min(earlier, 1) + 1  # the first is that of its opening, before it has sent anything
         return f"{point}#{number}"
 
     def first_kill(self) -> tuple[Steps, str]:
