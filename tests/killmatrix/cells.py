@@ -102,7 +102,7 @@ def cannot_be(step: str, state: str) -> str:
 
 
 def returns_of(step: str) -> tuple[str, ...]:
-    """A command neither cancels, decides, nor chooses, and ends before a later reading: a window does those."""
+    """A command neither cancels, decides nor chooses, and ends before a later reading: a window does."""
     command = group_of(step) in ("send", "acknowledge", "turn", "dequeue") or step == "queue.seen"
     return RETURNS if command else RETURNS[1:]
 
