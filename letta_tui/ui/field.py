@@ -26,6 +26,7 @@ class Field(Input, inherit_bindings=False):
 
     def __init__(self, value: str = "", placeholder: str = "", **more: Any) -> None:
         super().__init__(value, placeholder, compact=True, **more)
+        self.set_reactive(Field.cursor_blink, False)  # nothing is drawn while nobody types
 
     async def _on_key(self, event: events.Key) -> None:
         if event.is_printable:
