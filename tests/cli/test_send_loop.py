@@ -14,7 +14,7 @@ pytestmark = pytest.mark.real
 
 
 async def test_a_killed_send_is_run_again_by_its_id(letta_server: RealServer, tmp_path: Path) -> None:
-    loop = Loop(letta_server, tmp_path, random.Random(7), kill=0.6)
-    counts = await loop.run(4, 2, kinds=("answer", "fail", "approve", "answer"))
-    assert counts.killed >= 2
+    loop = Loop(letta_server, tmp_path, random.Random(7), kill=0.9)
+    counts = await loop.run(2, 2, kinds=("answer", "approve"))
+    assert counts.killed >= 1
     assert counts.violations == []

@@ -31,6 +31,7 @@ async def held(window: KeeperHandle, agent: str, conversation: str) -> bool:
     return (agent, conversation) in (await window.status()).holds
 
 
+@pytest.mark.long  # the same is shown with the whole program in tests/terminal
 async def test_a_turn_goes_on_when_the_window_dies_in_the_middle(household: Household) -> None:
     window = await household.ensure()
     agent, conversation = await household.conversation(window)
@@ -67,6 +68,7 @@ async def test_a_turn_goes_on_when_the_window_dies_in_the_middle(household: Hous
     assert await later.ends_since(0, agent, conversation) == ()
 
 
+@pytest.mark.long  # the same is shown with the whole program in tests/terminal
 async def test_an_approval_waits_for_the_next_window(household: Household) -> None:
     window = await household.ensure()
     agent, conversation = await household.conversation(window)
@@ -99,6 +101,7 @@ async def test_an_approval_waits_for_the_next_window(household: Household) -> No
     assert (ends[-1].tools, ends[-1].denied) == (("Bash",), ("Bash",))
 
 
+@pytest.mark.long  # the same is shown with the whole program in tests/terminal
 async def test_a_killed_keeper_is_replaced_and_its_server_adopted(household: Household) -> None:
     window = await household.ensure()
     agent, conversation = await household.conversation(window)

@@ -28,6 +28,7 @@ async def paths(tmp_path: Path) -> AsyncIterator[Paths]:
     await stop_keeper(demo.prepare(found).paths)
 
 
+@pytest.mark.long  # the program tests in tests/terminal begin with nothing as well
 async def test_from_nothing_to_an_answer_and_again_after_a_stop(paths: Paths, tmp_path: Path) -> None:
     setup = demo.prepare(paths)
     agent = await demo.furnish(setup)

@@ -163,7 +163,8 @@ async def over(server: RealServer, conversation: str, at_least: float) -> None:
     began = asyncio.get_running_loop().time()
 
     async def ended() -> bool:
-        return "THE END" in str(await server.history(conversation))
+        rows = await server.history(conversation)
+        return any("THE END" in str(row) for row in rows if row["message_type"] == "assistant_message")
 
     await until(ended, 30, "the turn goes on at the server")
     await asyncio.sleep(max(0.0, at_least - (asyncio.get_running_loop().time() - began)))

@@ -121,6 +121,7 @@ async def test_from_nothing_to_a_reply_and_back_after_the_window_died(home: Home
         await second.quit()
 
 
+@pytest.mark.long  # the same is shown with the whole program in tests/terminal
 async def test_an_approval_waits_for_the_next_window(home: Home) -> None:
     first = Seat.start(home.config("one"))
     await set_up(first, home)
