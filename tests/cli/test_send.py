@@ -90,6 +90,7 @@ command = ["sh", "-c", "echo x >> {runs}; echo sunny"]
 
 
 @pytest.mark.parametrize("mode", ["standard", pytest.param("unrestricted", marks=pytest.mark.long)])
+@pytest.mark.long
 def test_a_tool_of_ones_own_that_asks_is_not_run_and_its_turn_is_stopped(
     run: Run, folder: Path, letta_server: RealServer, tmp_path: Path, mode: str
 ) -> None:

@@ -13,6 +13,7 @@ from tests.support.server import RealServer
 pytestmark = pytest.mark.real
 
 
+@pytest.mark.long
 async def test_a_killed_send_is_run_again_by_its_id(letta_server: RealServer, tmp_path: Path) -> None:
     loop = Loop(letta_server, tmp_path, random.Random(7), kill=0.9)
     counts = await loop.run(2, 2, kinds=("answer", "approve"))

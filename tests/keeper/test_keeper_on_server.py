@@ -127,6 +127,7 @@ async def test_a_killed_keeper_is_replaced_and_its_server_adopted(household: Hou
     assert end.stop_reason == "end_turn"
 
 
+@pytest.mark.long
 async def test_a_killed_server_is_noted_and_started_anew_on_demand(household: Household) -> None:
     window = await household.ensure()
     agent, conversation = await household.conversation(window)
@@ -151,6 +152,7 @@ async def test_a_killed_server_is_noted_and_started_anew_on_demand(household: Ho
     assert await window.hold(agent, conversation)
 
 
+@pytest.mark.long
 async def test_restart_is_another_life_of_the_server_and_sigterm_ends_it(household: Household) -> None:
     window = await household.ensure()
     agent, conversation = await household.conversation(window)

@@ -34,6 +34,7 @@ def _part(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
+@pytest.mark.long
 async def test_a_signed_token_that_expires_is_replaced_and_nothing_is_lost(
     own_server: RealServer, tmp_path: Path
 ) -> None:

@@ -94,6 +94,7 @@ async def set_up(seat: Seat, home: Home) -> None:
     await seat.ready()
 
 
+@pytest.mark.long
 async def test_from_nothing_to_a_reply_and_back_after_the_window_died(home: Home) -> None:
     first = Seat.start(home.config("one"))
     await set_up(first, home)

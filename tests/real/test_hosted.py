@@ -72,6 +72,7 @@ async def test_half_a_pair_is_no_connection(letta_server: RealServer, tmp_path: 
             await seat.quit()
 
 
+@pytest.mark.long
 async def test_ten_thousand_frames_with_repeats_and_out_of_order(
     letta_server: RealServer, tmp_path: Path
 ) -> None:

@@ -143,6 +143,7 @@ async def test_a_wedged_conversation_goes_on_in_a_copy(own_server: RealServer, t
         await second.quit()
 
 
+@pytest.mark.long
 async def test_a_restarted_server_is_found_again(own_server: RealServer, tmp_path: Path) -> None:
     seat = await Seat.start(
         config_for(own_server, tmp_path, target=Target(agent_id=own_server.agent_id, new=True))

@@ -180,6 +180,7 @@ async def test_tools_work_again_after_a_reconnect_and_a_lost_answer_is_told_not_
     assert "lost" in states(tmp_path)
 
 
+@pytest.mark.long
 async def test_a_cut_socket_loses_the_answer_and_not_the_tool(
     letta_server: RealServer, tmp_path: Path
 ) -> None:
@@ -279,7 +280,7 @@ async def _pipe(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
 @pytest.mark.parametrize(
     ("point", "ran", "words"),
     [
-        ("tool.after_record", 0, "not known"),
+        pytest.param("tool.after_record", 0, "not known", marks=pytest.mark.long),
         ("tool.after_run", 1, "not known"),
         ("tool.after_result", 1, "weather ran, but its answer did not reach the server"),
     ],

@@ -102,6 +102,7 @@ def test_a_terminal_that_hangs_up_in_mid_turn_costs_nothing(demo: Demo, mark: st
     assert row["state"] == "delivered"
 
 
+@pytest.mark.long
 def test_everything_asleep_at_once_goes_on_where_it_was(demo: Demo, mark: str) -> None:
     tag = mark[:3]
     with demo.ready("--new") as terminal:
