@@ -152,6 +152,7 @@ async def test_each_window_keeps_its_own_draft(pair: tuple[Seat, Seat], letta_se
         await again.quit()
 
 
+@pytest.mark.long  # python -m tests.real.thousand is the whole; tests/ledger has the two processes
 async def test_two_processes_on_one_ledger_write_each_message_once(
     letta_server: RealServer, tmp_path: Path
 ) -> None:

@@ -32,7 +32,7 @@ def turn_over(demo: Demo) -> bool:
 
 @pytest.mark.parametrize(
     ("deltas", "seconds"),
-    [(600, 0.0), pytest.param(10_000, 30.0, marks=pytest.mark.long)],
+    [pytest.param(600, 0.0, marks=pytest.mark.long), pytest.param(10_000, 30.0, marks=pytest.mark.long)],
 )
 def test_a_terminal_that_nobody_reads_holds_nothing_up(
     demo: Demo, mark: str, deltas: int, seconds: float

@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 
 import pytest
 
 from tests.terminal.conftest import Demo
 
 pytestmark = [pytest.mark.terminal, pytest.mark.real]
+
+
+def replied(word: str) -> Callable[[str], bool]:
+    """The reply stands in a line of its own; what was asked for is also in the composer, or in the queue."""
+    return lambda screen: any(line.strip() == word for line in screen.splitlines())
 
 
 def test_killed_in_mid_reply_it_comes_back_complete_with_the_draft(demo: Demo, mark: str) -> None:
@@ -53,7 +59,7 @@ def test_a_pending_approval_survives_and_can_be_answered(demo: Demo, mark: str) 
 def test_view_and_keeper_killed_the_server_is_adopted(demo: Demo, mark: str) -> None:
     with demo.ready("--new") as terminal:
         terminal.say(f"{mark} [[say before-{mark[:4]}]]")
-        terminal.wait(lambda text: text.count(f"before-{mark[:4]}") == 2)  # as asked for, and as answered
+        terminal.wait(replied(f"before-{mark[:4]}"))  # as asked for, and as answered
         terminal.wait("Ready")
         before = demo.keeper()
         os.kill(before["pid"], signal.SIGKILL)
@@ -64,7 +70,7 @@ def test_view_and_keeper_killed_the_server_is_adopted(demo: Demo, mark: str) -> 
         assert after["pid"] != before["pid"]
         assert after["server_pid"] == before["server_pid"]
         terminal.say(f"[[say after-{mark[:4]}]]")
-        terminal.wait(lambda text: text.count(f"after-{mark[:4]}") == 2)
+        terminal.wait(replied(f"after-{mark[:4]}"))
         terminal.leave()
     assert demo.runs(mark) == 1
 
@@ -83,7 +89,7 @@ def test_everything_killed_in_mid_reply_and_the_truth_is_told(demo: Demo, mark: 
         terminal.wait(f"{tag}0059", timeout=40)
         terminal.wait("Ready", timeout=20)
         terminal.say(f"[[say usable-{mark[:4]}]]")
-        terminal.wait(lambda text: text.count(f"usable-{mark[:4]}") == 2)
+        terminal.wait(replied(f"usable-{mark[:4]}"))
         terminal.leave()
     runs = demo.runs(mark)
     row = next(row for row in demo.ledger() if mark in row["text"])
@@ -102,7 +108,7 @@ def test_stopping_the_keeper_leaves_nothing(demo: Demo) -> None:
     assert demo.leftovers() == []
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("how", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.long)])
 def test_a_signal_gives_the_terminal_back(demo: Demo, how: signal.Signals) -> None:
     with demo.ready("--new") as terminal:
         terminal.process.send_signal(how)

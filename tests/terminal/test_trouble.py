@@ -84,7 +84,7 @@ def test_a_server_started_by_hand_is_come_back_to(tmp_path: Path, letta_server: 
         terminal.wait("Ready", timeout=30)
         terminal.say("[[say over the wire]]")
         # The composer shows the words too: only the row and its reply say that they were sent.
-        terminal.wait(lambda s: s.count("over the wire") > 1 and "Ready" in s)
+        terminal.wait(lambda s: s.count("over the wire") > 1 and "Message Practice" in s and "Ready" in s)
         terminal.kill()
     with start(tmp_path) as terminal:  # nothing is named: the last conversation, on the server it was on
         terminal.wait("over the wire", timeout=30)
