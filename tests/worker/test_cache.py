@@ -79,7 +79,7 @@ async def test_an_erased_message_is_not_in_the_cache(server: FakeServer, seats: 
     first.send(Redact(key))
     await first.until(lambda: first.notices)
     cache = tmp_path / "cache" / "transcripts.sqlite3"
-    assert b"my secret word" not in cache.read_bytes()
+    await first.until(lambda: b"my secret word" not in cache.read_bytes())
 
 
 def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
