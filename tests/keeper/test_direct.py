@@ -77,7 +77,9 @@ async def test_a_turn_outlives_the_killed_window(program: Program, letta_server:
     await until(ended, 30)
     with program.chat(conversation) as terminal:
         told = "While you were away: the turn ended"
-        terminal.wait(lambda text: text.count(told) == 2 and "Connected" in text and "F6 put away" in text, timeout=40)
+        terminal.wait(
+            lambda text: text.count(told) == 2 and "Connected" in text and "F6 put away" in text, timeout=40
+        )
         terminal.press("f6")
         terminal.wait(lambda text: text.count(told) == 1)  # the line stays, the card goes
     assert program.keeper("stop") == {"stopped": True}
