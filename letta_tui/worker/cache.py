@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import sqlite3
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
@@ -39,6 +40,8 @@ class Cache:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
+        self._lock = threading.Lock()  # between a writing beside the loop and an erasing
+        self.erasings = 0
 
     def load(self, place: Place) -> tuple[tuple[Row, ...], float] | None:
         """The rows of ``place`` and the time they were stored (wall clock); None without any."""
@@ -61,18 +64,27 @@ class Cache:
             return None
         return (rows, as_of) if rows else None
 
-    def store(self, place: Place, rows: Sequence[Row], as_of: float) -> None:
-        """Keep the newest rows. Rows of this client's own (notices, errors) are not kept."""
+    def store(self, place: Place, rows: Sequence[Row], as_of: float, erasings: int | None = None) -> None:
+        """Keep the newest rows. Rows of this client's own (notices, errors) are not kept.
+
+        ``erasings``: the count when the rows were taken. If something was erased since, they may have it, and
+        nothing is written. None: they were taken just now.
+        """
         kept = [row for row in rows if row.kind in ("user", "assistant", "reasoning", "tool", "summary")]
         text = json.dumps([asdict(row) for row in kept[-MOST_ROWS:] if _fits(row)])
-        self._write("INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?)", (*_key(place), as_of, text))
+        with self._lock:
+            if erasings is None or erasings == self.erasings:
+                values = (*_key(place), as_of, text)
+                self._write("INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?)", values)
 
     def forget(self, place: Place) -> None:
         """Erase what is kept of a conversation (also when one message of it is to be erased)."""
-        self._write(
-            "DELETE FROM transcripts WHERE server_key = ? AND agent_id = ? AND conversation_id = ?",
-            _key(place),
-        )
+        with self._lock:
+            self.erasings += 1
+            self._write(
+                "DELETE FROM transcripts WHERE server_key = ? AND agent_id = ? AND conversation_id = ?",
+                _key(place),
+            )
 
     def _write(self, statement: str, values: tuple[Any, ...]) -> None:
         try:
@@ -111,7 +123,7 @@ class Cache:
 
 
 def with_the_ledgers_word(rows: Iterable[Row], sends: Iterable[Send]) -> tuple[Row, ...]:
-    """Cached rows with delivery and outcome as the ledger has them now; erased messages are left out."""
+    """Rows with delivery and outcome as the ledger has them now; erased messages are left out."""
     known: Mapping[str, Send] = {send.client_message_id: send for send in sends}
     out: list[Row] = []
     for row in rows:

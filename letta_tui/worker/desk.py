@@ -11,7 +11,7 @@ from letta_tui.ledger.store import Ledger
 from letta_tui.ledger.values import Place, Stamp
 from letta_tui.protocol import Frame, Runtime, ServerInfo
 from letta_tui.seam.channel import Mailbox
-from letta_tui.seam.state import ConnectionView, QuestionView, RecoveryView, StatusView
+from letta_tui.seam.state import ConnectionView, QuestionView, RecoveryView, Row, StatusView
 from letta_tui.seam.updates import (
     ConnectionChanged,
     Notice,
@@ -23,7 +23,7 @@ from letta_tui.seam.updates import (
 from letta_tui.transport.client import Client
 from letta_tui.transport.connection import TransportError
 from letta_tui.transport.endpoint import Endpoint
-from letta_tui.worker.cache import Cache
+from letta_tui.worker.cache import MOST_ROWS, Cache, with_the_ledgers_word
 from letta_tui.worker.config import WorkerConfig
 from letta_tui.worker.room import Room
 from letta_tui.worker.tasks import Tasks
@@ -90,6 +90,18 @@ class Desk:
 
     def new_id(self) -> str:
         return self.config.hands.new_id()
+
+    # --- for the next start ---
+
+    def rows_to_keep(self, room: Room) -> tuple[Row, ...]:
+        """The newest rows, without what the person erased here: the history that was read still has it.
+
+        Raises ``LedgerError``.
+        """
+        if room.forgotten:
+            return ()
+        sends = self.ledger.sends(room.place, limit=MOST_ROWS)
+        return with_the_ledgers_word(room.transcript.rows[-MOST_ROWS:], sends)
 
     # --- to the view ---
 

@@ -155,10 +155,12 @@ class Engine:
                 desk.ledger.remember_conversation(
                     room.place, state={"seen_at": desk.now()}, used=False, window_id=self._config.window_id
                 )
+                rows = desk.rows_to_keep(room)
+                # Without a connection they are no newer than what is kept already.
+                if rows and room.history_known and desk.link is not None:
+                    desk.cache.store(room.place, rows, desk.now())
             except LedgerError as error:
                 log.info("leaving without a note: %s", error.words)
-            if room.history_known and desk.link is not None:  # else it is no newer than what is kept already
-                desk.cache.store(room.place, room.transcript.rows, desk.now())
             await self._living.release(room.place.agent_id, room.place.conversation_id)
         desk.set_connection(phase="closed", words="Closed.")
         link = desk.link

@@ -182,6 +182,7 @@ class Manager:
             desk.tell(error.words, "error")
             return
         if desk.room is not None and desk.room.place.conversation_id == intent.conversation_id:
+            desk.room.forgotten = True
             self._judge.refresh(desk.room)
             self._publisher.touch()
         desk.tell(

@@ -12,7 +12,6 @@ from letta_tui.protocol import commands, names
 from letta_tui.seam.state import Row
 from letta_tui.worker.approving import Decider
 from letta_tui.worker.away import AWAY, AWAY_HEAD, MEANWHILE, Away, by_history, summary, while_away
-from letta_tui.worker.cache import MOST_ROWS
 from letta_tui.worker.config import Target
 from letta_tui.worker.desk import AskFailed, Desk, Link, ask
 from letta_tui.worker.events import Events
@@ -265,8 +264,10 @@ class Recovery:
 
     async def _keep(self, room: Room) -> None:
         """Store the newest rows for the next start, beside the loop: the file may be slow."""
-        rows = room.transcript.rows[-MOST_ROWS:]
-        await asyncio.to_thread(self._desk.cache.store, room.place, rows, self._desk.now())
+        desk, cache = self._desk, self._desk.cache
+        rows = desk.rows_to_keep(room)
+        if rows:
+            await asyncio.to_thread(cache.store, room.place, rows, desk.now(), cache.erasings)
 
     async def after_turn(self, link: Link, room: Room) -> None:
         """A turn is over: its rows are read from history, and what they prove is recorded."""

@@ -10,7 +10,7 @@ import pytest
 
 from letta_tui.conversation.reconcile import Policy
 from letta_tui.ledger.values import Place
-from letta_tui.seam.intents import Redact
+from letta_tui.seam.intents import ForgetConversation, Redact
 from letta_tui.seam.state import Row, ToolView
 from letta_tui.seam.updates import TranscriptChanged
 from letta_tui.worker.cache import MOST_ROWS, Cache
@@ -72,6 +72,7 @@ async def test_the_last_known_transcript_is_there_before_the_connection(
 
 
 async def test_an_erased_message_is_not_in_the_cache(server: FakeServer, seats: Any, tmp_path: Path) -> None:
+    """Not after the erasing, not after the next turn, and not after leaving."""
     first = await seats(target=Target(agent_id=AGENT, conversation_id="conv-1")).ready()
     key = await first.said("my secret word")
     await first.until(lambda: first.texts("assistant"))
@@ -79,7 +80,36 @@ async def test_an_erased_message_is_not_in_the_cache(server: FakeServer, seats: 
     first.send(Redact(key))
     await first.until(lambda: first.notices)
     cache = tmp_path / "cache" / "transcripts.sqlite3"
-    await first.until(lambda: b"my secret word" not in cache.read_bytes())
+    assert b"my secret word" not in cache.read_bytes()
+    await first.said("something else")
+    await first.until(lambda: b"re: something else" in cache.read_bytes())
+    assert b'"my secret word' not in cache.read_bytes()
+    await first.quit()
+    assert b'"my secret word' not in cache.read_bytes()
+
+
+async def test_a_forgotten_conversation_is_not_kept_again_by_leaving_it(
+    server: FakeServer, seats: Any, tmp_path: Path
+) -> None:
+    first = await seats(target=Target(agent_id=AGENT, conversation_id="conv-1")).ready()
+    await first.said("my secret word")
+    await first.until(lambda: first.texts("assistant"))
+    await first.rest()
+    first.send(ForgetConversation(AGENT, "conv-1"))
+    await first.until(lambda: first.notices)
+    await first.quit()
+    assert b"secret" not in (tmp_path / "cache" / "transcripts.sqlite3").read_bytes()
+
+
+def test_what_was_read_before_an_erasing_is_not_written_after_it(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "c.sqlite3")
+    rows = [Row("user:1", "user", "a secret", when=1.0, client_message_id="1", delivery="delivered")]
+    read = cache.erasings
+    cache.forget(PLACE)  # while the rows are on their way
+    cache.store(PLACE, rows, 12.0, read)
+    assert cache.load(PLACE) is None
+    cache.store(PLACE, rows, 13.0, cache.erasings)
+    assert cache.load(PLACE) == (tuple(rows), 13.0)
 
 
 def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
@@ -89,7 +119,7 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
         Row("tool:2", "tool", tool=ToolView("2", "Bash", '{"a": 1}', "done", "out", "you", "", 0.5)),
         Row("assistant:3", "assistant", "reply", marks=("a mark",)),
     ]
-    cache.store(PLACE, rows, 12.0)
+    cache.store(PLACE, rows, 12.0, cache.erasings)
     assert cache.load(PLACE) == (tuple(rows), 12.0)
     assert cache.load(Place("other", "agent", "conv")) is None
     cache.forget(PLACE)
