@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from typing import cast
 
 from letta_tui.paths import resolve
 from letta_tui.practice.demo import prepare
@@ -57,14 +58,19 @@ async def play(
                     await until(seat, gone, key, 8)
             case ["choose", action, key]:
                 await through(seat)
-                chosen: Action = action  # type: ignore[assignment]
-                seat.send(ResolveSend(key, chosen))
-                await asyncio.sleep(0.5)  # until the choice has been taken up
+                await choose(seat, cast(Action, action), key)
             case ["through"]:
                 await through(seat)
             case _:
                 raise ValueError(step)
         done(step)
+
+
+async def choose(seat: Seat, action: Action, key: str) -> None:
+    before = seat.view_of(key)
+    seat.send(ResolveSend(key, action))
+    with suppress(AssertionError):
+        await seat.until(lambda: seat.view_of(key) != before, 8, f"{action} is taken up: {key}")
 
 
 async def until(seat: Seat, fate: Callable[[Seat, str], bool], key: str, seconds: float = 20) -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from letta_tui.conversation.card import card, ran_again, remark
-from letta_tui.conversation.explain import WORDS, Case, explain, explain_data
 from letta_tui.conversation.reconcile import (
     EndNote,
     HistoryRead,
@@ -18,97 +14,15 @@ from letta_tui.conversation.reconcile import (
     LoopRead,
     Policy,
     QueueRead,
-    Reading,
     Verdict,
     held,
     reconcile,
     same_id_is_safe,
 )
 from letta_tui.ledger import transitions
-from letta_tui.ledger.store import Ledger
-from letta_tui.ledger.values import Anchor, Evidence, EvidenceKind, Send
-from tests.ledger.conftest import CONSENT, OTHER, PLACE, FakeClock
-
-ANCHOR = HistoryRow("row-9", "", "assistant")
-IDLE = LoopRead(2, True, processing=False)
-BUSY = LoopRead(2, False, ("run-1",), processing=True)
-
-
-class Bench:
-    """One message "m1" on connection "c1", and readings of the server."""
-
-    def __init__(self, folder: Path) -> None:
-        self.clock = FakeClock()
-        self.ledger = Ledger.open(folder / "ledger.sqlite3", self.clock)
-
-    def prepare(self, key: str = "m1", anchor: Anchor | None = Anchor("row-9", 9)) -> None:  # noqa: B008
-        self.ledger.prepare(PLACE, "hello", key, anchor=anchor)
-
-    def write(self, key: str = "m1", connection: str = "c1") -> None:
-        attempt = self.ledger.begin_attempt(
-            key, request_id=f"r-{key}", connection_id=connection, server_version="0.34.12"
-        )
-        self.ledger.written(attempt)
-        self.clock.advance(1)
-
-    def see(self, kind: EvidenceKind, key: str = "m1", **fields: Any) -> Send:
-        values: dict[str, Any] = {"connection_id": "c1", "request_id": f"r-{key}", **fields}
-        send = self.ledger.observe(key, Evidence(kind, **values))
-        assert send is not None
-        self.clock.advance(1)
-        return send
-
-    def reading(self, rows: tuple[HistoryRow, ...] = (), **changes: Any) -> Reading:
-        if changes.get("connection_id", "c1") != "c1":
-            self.clock.advance(3)  # what was written before the break has had its time to arrive
-        fence = self.clock()
-        self.clock.advance(0.1)
-        reading = Reading(
-            PLACE,
-            "c1",
-            self.clock(),
-            server_version="0.34.12",
-            fence=fence,
-            second=True,
-            queue=QueueRead(1, frozenset()),
-            loop=IDLE,
-            history=HistoryRead(3, (ANCHOR, *rows)),
-        )
-        return replace(reading, **changes)
-
-    def judge(self, rows: tuple[HistoryRow, ...] = (), **changes: Any) -> Verdict:
-        """Read, judge, store; and the same reading again says and stores nothing new."""
-        reading = self.reading(rows, **changes)
-        sends = self.ledger.sends()
-        verdicts = reconcile(sends, reading)
-        for send, verdict in zip(sends, verdicts, strict=True):
-            self.store(send, verdict)
-        for send, verdict in zip(self.ledger.sends(), reconcile(self.ledger.sends(), reading), strict=True):
-            assert (verdict.delivery, verdict.outcome) == (send.delivery, send.outcome)
-            assert verdict.evidence == ()
-        self.clock.advance(1)
-        return verdicts[0]
-
-    def store(self, send: Send, verdict: Verdict) -> Send:
-        return self.ledger.judge(
-            send,
-            delivery=verdict.delivery,
-            outcome=verdict.outcome,
-            evidence=verdict.evidence,
-            sentence=verdict.sentence,
-            terminal=verdict.terminal,
-        )
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    made = Bench(tmp_path)
-    yield made
-    made.ledger.close()
-
-
-def mine(number: int = 1, key: str = "m1") -> HistoryRow:
-    return HistoryRow(f"ui-msg-{number}", key, "user")
+from letta_tui.ledger.values import Anchor, EvidenceKind
+from tests.ledger.conftest import CONSENT, OTHER
+from tests.model.bench import ANCHOR, BUSY, Bench, mine
 
 
 def actions(verdict: Verdict) -> dict[str, str]:
@@ -391,165 +305,3 @@ def test_later_messages_wait_behind_an_open_question(bench: Bench) -> None:
     full = held(bench.ledger.sends(), queue_length=49)
     assert [(h.client_message_id, h.why) for h in full] == [("m3", "queue_long"), ("m4", "queue_long")]
     assert held(bench.ledger.sends(), queue_length=49, policy=Policy(queue_limit=100)) == ()
-
-
-def test_explain_tells_all_in_order_with_every_identity(bench: Bench) -> None:
-    bench.prepare()
-    bench.write()
-    bench.see("ack", event_seq=0, idempotency_key="ack:0:u", server_life="life-1")
-    bench.see("run_seen", run_id="local-run-1")
-    bench.judge((mine(), mine(2)))
-    send = bench.ledger.send("m1")
-    assert send is not None
-    case = Case(send, bench.ledger.evidence("m1"))
-    text = "\n".join(explain(case))
-    for identity in ("m1", "r-m1", "c1", "local-run-1", "ack:0:u", "event 0", "life-1", "row-9", "ui-msg-2"):
-        assert identity in text
-    assert text.index(WORDS["prepared"]) < text.index(WORDS["written"]) < text.index(WORDS["history_row"])
-    data = explain_data(case)
-    resting = [e["kind"] for e in data["evidence"] if e["rests_here"]]
-    assert resting == ["history_row"]
-    assert set(WORDS) == set(transitions.KINDS)
-
-
-def test_explain_has_decisions_and_calls_of_tools_where_their_time_is(bench: Bench) -> None:
-    bench.prepare()
-    bench.write()
-    bench.see("run_seen", run_id="local-run-1")
-    bench.see("approval_asked", request_id="perm-7")
-    bench.ledger.decide(
-        PLACE, "perm-7", tool_call_id="call-7", tool_name="Bash", decision="deny", message="not now"
-    )
-    bench.clock.advance(1)
-    bench.ledger.approval_moved(PLACE, "perm-7", "acknowledged", input_request_id="in-7", connection_id="c1")
-    bench.clock.advance(1)
-    bench.ledger.tool_asked(
-        PLACE, "ask-9", tool_call_id="call-9", tool_name="weather", arguments={"city": "Ulm"}
-    )
-    bench.clock.advance(1)
-    bench.ledger.tool_moved(PLACE, "ask-9", "running", allowed_by="you")
-    bench.clock.advance(1)
-    bench.see("turn_done", run_id="local-run-1")
-    bench.clock.advance(60)
-    bench.ledger.decide(PLACE, "perm-8", tool_call_id="call-8", tool_name="Later", decision="allow")
-    send = bench.ledger.send("m1")
-    assert send is not None
-    case = Case(
-        send, bench.ledger.evidence("m1"), bench.ledger.approvals(PLACE), bench.ledger.tool_calls(PLACE)
-    )
-    text = "\n".join(explain(case))
-    for identity in ("perm-7", "call-7", "in-7", "not now", "ask-9", "call-9", "Ulm"):
-        assert identity in text, identity
-    assert "Later" not in text, "a decision of another turn"
-    order = [
-        "asked for an approval",
-        "You denied Bash",
-        "took it.",
-        "called your tool weather",
-        "Its turn ended.",
-    ]
-    places = [text.index(words) for words in order]
-    assert places == sorted(places)
-    whens = [event["at"]["wall"] for event in explain_data(case)["events"]]
-    assert whens == sorted(whens)
-
-
-def test_explain_says_what_the_card_says(bench: Bench) -> None:
-    bench.prepare()
-    bench.write()
-    verdict = bench.judge()
-    assert verdict.sentence == "lost_safe"
-    send = bench.ledger.send("m1")
-    assert send is not None
-    shown, told = card(send, verdict), explain_data(Case(send, bench.ledger.evidence("m1")))["card"]
-    assert (told["word"], told["explanation"]) == (shown.word, shown.explanation)
-    assert [(c["label"], c["risk"]) for c in told["choices"]] == [(c.label, c.risk) for c in shown.choices]
-    assert [c.risk for c in shown.choices if c.action == "resend"] == [""], "what is safe is not asked twice"
-    # It goes again: the offer of before is over.
-    attempt = bench.ledger.begin_attempt(
-        "m1", request_id="r2", connection_id="c1", expected_attempts=1, consent=CONSENT
-    )
-    bench.ledger.written(attempt)
-    again = bench.ledger.send("m1")
-    assert again is not None
-    assert explain_data(Case(again))["card"]["choices"] == []
-
-
-def row(kind: str, otid: str = "") -> HistoryRow:
-    return HistoryRow(f"{kind}-{otid or 'x'}", otid, kind)
-
-
-@pytest.mark.parametrize(
-    ("rows", "inputs", "sentence"),
-    [
-        ([mine(), row("assistant")], (), "delivered"),
-        ([mine(), row("reminder"), row("tool")], (), "delivered"),
-        ([mine()], (), "delivered_no_reply"),
-        ([mine(), row("reasoning")], (), "delivered_no_reply"),
-        # Several inputs run as one: one reply is for all of them.
-        ([mine(), row("user", "m2"), row("assistant")], ("m1", "m2"), "delivered"),
-        # Another window's message, or a program's: what follows is the answer to that, as far as can be seen.
-        ([mine(), row("user", "other"), row("assistant")], (), "delivered_next"),
-        ([mine(), row("user", ""), row("assistant")], (), "delivered_next"),
-        ([mine(), row("notification"), row("assistant")], (), "delivered_next"),
-        ([mine(), row("user", "m2"), row("user", "other"), row("assistant")], ("m1", "m2"), "delivered_next"),
-        ([mine(), row("user", "other")], (), "delivered_no_reply"),
-    ],
-)
-def test_a_later_answer_is_not_taken_for_its_own(
-    bench: Bench, rows: list[HistoryRow], inputs: tuple[str, ...], sentence: str
-) -> None:
-    bench.prepare()
-    bench.write()
-    bench.see("run_seen", run_id="local-run-1")
-    if inputs:
-        ends = (EndNote(inputs, "done", {"stop_reason": "end_turn"}, "local-run-1"),)
-        assert bench.judge(tuple(rows), ends=ends).sentence == sentence
-    else:
-        assert bench.judge(tuple(rows)).sentence == sentence
-    send = bench.ledger.send("m1")
-    assert send is not None
-    assert remark(send) == "" or sentence != "delivered"
-
-
-def test_a_turn_whose_reply_was_seen_is_answered_wherever_history_puts_it(bench: Bench) -> None:
-    bench.prepare()
-    bench.write()
-    bench.see("run_seen", run_id="local-run-1")
-    ends = (EndNote(("m1",), "done", {"final_text": "here it is"}, "local-run-1"),)
-    assert bench.judge((mine(), row("user", "other"), row("assistant")), ends=ends).sentence == "delivered"
-
-
-def test_a_turn_that_was_seen_to_end_without_a_word_is_not_answered_by_the_next(bench: Bench) -> None:
-    bench.prepare()
-    bench.write()
-    bench.see("run_seen", run_id="local-run-1")
-    ends = (EndNote(("m1",), "done", {"final_text": ""}, "local-run-1"),)
-    rows = (mine(), row("user", "other"), row("assistant"))
-    assert bench.judge(rows, ends=ends).sentence == "delivered_no_reply"
-
-
-def test_a_second_run_is_told_although_only_one_of_them_left_a_row(bench: Bench) -> None:
-    bench.prepare()
-    bench.write()
-    bench.see("run_seen", run_id="local-run-1")
-    bench.see("server_reran", run_id="local-run-1", connection_id="c2")
-    assert bench.ledger.open_sends(PLACE)
-    verdict = bench.judge((mine(), row("assistant")), connection_id="c2")
-    assert verdict.sentence == "delivered_again"
-    send = bench.ledger.send("m1")
-    assert send is not None
-    assert ran_again(send)
-    assert card(send, verdict).word == "ran twice"
-    assert bench.ledger.open_sends(PLACE) == (), "it has been said"
-
-
-def test_what_another_window_has_just_written_is_not_called_absent(bench: Bench) -> None:
-    bench.prepare()
-    bench.write()
-    bench.clock.advance(1.5)
-    reading = replace(bench.reading(), connection_id="c2")
-    assert reconcile(bench.ledger.sends(), reading)[0].sentence == "checking"
-    bench.clock.advance(1)
-    reading = replace(bench.reading(), connection_id="c2")
-    assert reconcile(bench.ledger.sends(), reading)[0].sentence == "lost_safe"

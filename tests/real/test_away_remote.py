@@ -73,10 +73,8 @@ async def through(server: RealServer, folder: Path, proxy: ChaosProxy, conversat
 async def cut(proxy: ChaosProxy, how: str) -> None:
     if how == "tail":
         proxy.drop_tail(700)  # in the middle of a frame
-        await asyncio.sleep(0.3)
         proxy.become("gone")
-        return
-    if how == "reset":
+    elif how == "reset":
         proxy.become("gone")
         proxy.reset()
     elif how == "half-open":
