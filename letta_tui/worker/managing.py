@@ -181,7 +181,7 @@ class Manager:
         except LedgerError as error:
             desk.tell(error.words, "error")
             return
-        if desk.room is not None and desk.room.place.conversation_id == intent.conversation_id:
+        if desk.room is not None and desk.room.place == place:
             desk.room.forgotten = True
             self._judge.refresh(desk.room)
             self._publisher.touch()
