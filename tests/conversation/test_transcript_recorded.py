@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from letta_tui.conversation.transcript import Transcript
 from letta_tui.protocol.frames import frame_of
-from letta_tui.seam.updates import TextAppended
+from letta_tui.seam.updates import TextAppended, Update
 from tests.conversation import view
 from tests.conversation.screen import Screen
 from tests.conversation.view import assistant, call_row, delta, result_row, text_row, user_row
@@ -62,28 +63,25 @@ def test_the_recorded_trace(connection: str, doubled: bool) -> None:
 
 def test_a_long_reply_costs_no_more_than_its_length(screen: Screen) -> None:
     frames = [assistant("x" * 64, seq=n + 1) for n in range(200 * 1024 // 64)]
-    began = time.process_time()
     updates = [u for frame in frames for u in screen.transcript.apply(frame)]
-    took = time.process_time() - began
     assert sum(len(u.text) for u in updates if isinstance(u, TextAppended)) == 200 * 1024 - 64
     assert len(screen.transcript.rows[0].text) == 200 * 1024
-    assert took < 0.3
 
 
 def test_long_arguments_cost_no_more_than_their_length(screen: Screen) -> None:
     told = 0
-    for n in range(20_000):
+    for n in range(5_000):
         call = {"tool_call_id": "c1", "name": "Write", "arguments": '{"a":"' if n == 0 else "xxxx}"}
         for update in screen.transcript.apply(
             delta("tool_call_message", id="m", run_id="r", seq_id=n, tool_call=call)
         ):
             told += sum(len(r.tool.arguments) for s in update.splices for r in s.rows if r.tool)  # type: ignore[union-attr]
-    assert told < 2_000_000
+    assert told < 500_000
 
 
-def test_ten_thousand_rows_merge_fast() -> None:
+def history(turns: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for n in range(2500):
+    for n in range(turns):
         rows += [
             user_row(f"question {n}", mid=f"u{n}", otid=f"o{n}"),
             text_row("answer " * 20, mid=f"m{n}"),
@@ -91,26 +89,46 @@ def test_ten_thousand_rows_merge_fast() -> None:
             result_row(f"c{n}", "out", mid=f"x{n}"),
             text_row("done", mid=f"d{n}"),
         ]
+    return rows
 
-    def merge(transcript: Transcript) -> tuple[float, list[Any]]:
-        began = time.process_time()
-        updates = transcript.merge_history(rows, asked=1, order="asc", newest=True, has_more=False)
-        return time.process_time() - began, updates
 
-    first, again = [], []
-    for _ in range(3):
-        fresh = Screen().transcript
-        first.append(merge(fresh)[0])
-        took, updates = merge(fresh)
-        again.append(took)
+def calls(work: Callable[[], list[Update]]) -> tuple[int, list[Update]]:
+    """What ``work`` returns and how many functions it called: the same number on every machine."""
+    counted = 0
+
+    def count(_frame: object, event: str, _arg: object) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        updates = work()
+    finally:
+        sys.setprofile(None)
+    return counted, updates
+
+
+def test_merging_history_costs_no_more_than_its_length() -> None:
+    def costs(turns: int) -> tuple[int, int, int]:
+        """Of all of it, of all of it again, and of a page at its end."""
+        rows, transcript = history(turns), Screen().transcript
+
+        def merge() -> list[Update]:
+            return transcript.merge_history(rows, asked=1, order="asc", newest=True, has_more=False)
+
+        def page() -> list[Update]:
+            newest = [*rows[-50:], text_row("new", mid="new")]
+            return transcript.merge_history(newest, asked=1, order="asc", newest=True, has_more=True)
+
+        first, _ = calls(merge)
+        assert len(transcript.rows) == 4 * turns
+        again, updates = calls(merge)
         assert updates == []
-        assert len(fresh.rows) == 10_000
-    began = time.process_time()
-    (update,) = fresh.merge_history(
-        [*rows[-50:], text_row("new", mid="new")], asked=1, order="asc", newest=True, has_more=True
-    )
-    page = time.process_time() - began
-    assert [(s.start, s.delete, len(s.rows)) for s in update.splices] == [(10_000, 0, 1)]  # type: ignore[union-attr]
-    assert min(first) < 0.5
-    assert min(again) < 0.5
-    assert page < 0.1
+        end, (update,) = calls(page)
+        assert [(s.start, s.delete, len(s.rows)) for s in update.splices] == [(4 * turns, 0, 1)]  # type: ignore[union-attr]
+        return first, again, end
+
+    short, long = costs(50), costs(500)
+    for cost, ten_times in zip(short[:2], long[:2], strict=True):
+        assert ten_times < 11 * cost
+    assert 10 * long[2] < long[0]  # a page costs little of the whole

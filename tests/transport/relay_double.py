@@ -99,13 +99,14 @@ class RelayDouble:
         self.make_conversation: Callable[[str], Awaitable[str]] | None = None  # on the real server
         self.base = ""
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._closing = asyncio.Event()
 
     # Life
 
     async def __aenter__(self) -> RelayDouble:
         self._relay = await serve(
             self._socket, "127.0.0.1", 0, process_request=self._admit, compression=None, max_size=None,
-            ping_interval=None, open_timeout=1.0,
+            ping_interval=None, open_timeout=10.0,
         )  # fmt: skip
         self._relay_port = self._relay.sockets[0].getsockname()[1]
         self._front = await asyncio.start_server(self._split, "127.0.0.1", 0)
@@ -114,6 +115,7 @@ class RelayDouble:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._closing.set()
         for device in self.devices.values():
             await self._detach(device)
         for task in self._tasks:
@@ -214,7 +216,7 @@ class RelayDouble:
         if request.headers.get("Origin") is not None:
             self.violations.append("an Origin was sent")
         if query.get("channel") == [self.stall_channel]:
-            await asyncio.Event().wait()
+            await self._closing.wait()
         if query.get("channel") == [self.refuse_channel]:
             return connection.respond(503, "no\n")
         return None
