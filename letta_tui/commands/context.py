@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from letta_tui import config as configuration
 from letta_tui.commands.errors import FAILED, USAGE, CommandError
 from letta_tui.config import Config, ConfigError, Profile
-from letta_tui.ledger.errors import LedgerError
+from letta_tui.ledger.errors import LedgerError, LedgerUnwritable
 from letta_tui.paths import Paths, PathsError, check_profile_name, resolve
 
 if TYPE_CHECKING:
@@ -44,16 +46,26 @@ def load_context(args: argparse.Namespace) -> Context:
 
 
 @contextmanager
-def open_ledger(paths: Paths) -> Iterator[Ledger | None]:
-    """The profile's ledger, or ``None`` when nothing was ever sent: looking creates no file."""
-    if not paths.ledger.exists():
+def open_ledger(paths: Paths, *, to_read: bool = False) -> Iterator[Ledger | None]:
+    """The profile's ledger, or ``None`` when nothing was ever sent: looking creates no file.
+
+    ``to_read``: nothing is to be changed, so a disk that takes nothing is no reason to refuse; it is said on
+    standard error.
+    """
+    if not _exists(paths.ledger):
         yield None
         return
     from letta_tui.ledger.store import Ledger
     from letta_tui.worker.config import Hands
 
     try:
-        ledger = Ledger.open(paths.ledger, Hands().stamp)
+        try:
+            ledger = Ledger.open(paths.ledger, Hands().stamp)
+        except LedgerUnwritable as error:
+            if not to_read:
+                raise
+            ledger = Ledger.open_to_read(paths.ledger, Hands().stamp)
+            print(f"letta-tui: {error.words} It is only read.", file=sys.stderr)
     except LedgerError as error:
         raise CommandError(error.words, FAILED) from None
     try:
@@ -62,6 +74,16 @@ def open_ledger(paths: Paths) -> Iterator[Ledger | None]:
         raise CommandError(error.words, FAILED) from None
     finally:
         ledger.close()
+
+
+def _exists(file: Path) -> bool:
+    try:
+        file.stat()
+    except FileNotFoundError:
+        return False
+    except OSError as error:  # a folder that may not be entered says nothing about what is in it
+        raise CommandError(f"{file} cannot be read: {error.strerror or error}.", FAILED) from None
+    return True
 
 
 def age(wall: float) -> str:

@@ -13,7 +13,7 @@ def run(args: argparse.Namespace) -> int:
     if args.url or args.agent:
         raise CommandError("--url and --agent belong to an action here, such as `rename`.", USAGE)
     context = load_context(args)
-    with open_ledger(context.paths) as ledger:
+    with open_ledger(context.paths, to_read=True) as ledger:
         found = ledger.conversations() if ledger is not None else ()
     if args.json:
         show_json(

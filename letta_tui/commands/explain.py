@@ -14,7 +14,7 @@ from letta_tui.ledger.values import Send
 
 def run(args: argparse.Namespace) -> int:
     context = load_context(args)
-    with open_ledger(context.paths) as ledger:
+    with open_ledger(context.paths, to_read=True) as ledger:
         if ledger is None:
             raise CommandError("Nothing has been sent yet, so there is nothing to explain.", FAILED)
         send = find(ledger, args.id)

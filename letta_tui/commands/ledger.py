@@ -13,7 +13,7 @@ from letta_tui.ledger.values import Send
 
 def run(args: argparse.Namespace) -> int:
     context = load_context(args)
-    with open_ledger(context.paths) as ledger:
+    with open_ledger(context.paths, to_read=True) as ledger:
         sends = ledger.sends() if ledger is not None else ()
     if args.json:
         show_json([as_data(send) for send in sends])

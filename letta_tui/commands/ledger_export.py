@@ -15,7 +15,7 @@ from letta_tui.commands.output import show_json
 
 def run(args: argparse.Namespace) -> int:
     context = load_context(args)
-    with open_ledger(context.paths) as ledger:
+    with open_ledger(context.paths, to_read=True) as ledger:
         data = ledger.export(bodies=args.bodies) if ledger is not None else {}
     data = {"letta_tui": __version__, **data}
     if args.output is None:

@@ -9,6 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from letta_tui.ledger.errors import LedgerError
+
+_BUSY_SECONDS = 2.0
+
 
 @dataclass(frozen=True, slots=True)
 class LastUsed:
@@ -35,8 +39,12 @@ class Health:
 def _read_only(path: Path) -> Iterator[sqlite3.Connection]:
     # A writer that was killed leaves a journal that has to be played back first, which a read-only
     # connection cannot do. "rw" creates nothing and changes nothing else.
-    mode = "rw" if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) else "ro"
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=2.0)
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_BUSY_SECONDS)
+    else:
+        from letta_tui.ledger.reading import picture
+
+        connection = picture(path, _BUSY_SECONDS)
     try:
         connection.execute("PRAGMA query_only = ON")
         yield connection
@@ -49,9 +57,8 @@ def last_used(path: Path, agent_id: str = "", conversation_id: str = "") -> Last
 
     ``None`` when there is none, and also when the file cannot be read: whoever opens it for work says why.
     """
-    if not path.exists():
-        return None
     try:
+        path.stat()
         with _read_only(path) as connection:
             row = connection.execute(
                 """SELECT c.server_key, s.label, s.kind, c.agent_id, c.conversation_id
@@ -61,7 +68,7 @@ def last_used(path: Path, agent_id: str = "", conversation_id: str = "") -> Last
                 ORDER BY c.used_order DESC LIMIT 1""",
                 (agent_id, agent_id, conversation_id, conversation_id, conversation_id),
             ).fetchone()
-    except sqlite3.Error:
+    except (OSError, sqlite3.Error, LedgerError):
         return None
     return LastUsed(*map(str, row)) if row is not None else None
 
@@ -83,6 +90,8 @@ def examine(path: Path) -> Health:
                 if words != "ok":
                     return Health(version, bytes=size, problem=f"{path} is damaged: {words}.")
             sends = int(connection.execute("SELECT count(*) FROM sends").fetchone()[0])
+    except LedgerError as error:
+        return Health(problem=error.words)
     except sqlite3.Error as error:
         return Health(problem=f"{path} cannot be read: {error}.")
     except OSError as error:

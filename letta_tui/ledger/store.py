@@ -18,6 +18,7 @@ from letta_tui.ledger.decisions import Decisions
 from letta_tui.ledger.erasing import Erasing, without_bodies
 from letta_tui.ledger.opening import open_database
 from letta_tui.ledger.places import Places
+from letta_tui.ledger.reading import open_to_read
 from letta_tui.ledger.rows import from_json
 from letta_tui.ledger.values import Clock, Opening
 
@@ -44,6 +45,14 @@ class Ledger(Places, Decisions, Calls, Erasing):
         """
         database, opening = open_database(path, clock)
         return cls(database, clock, opening)
+
+    @classmethod
+    def open_to_read(cls, path: Path, clock: Clock) -> Ledger:
+        """The ledger as it is now, where nothing can be written; whatever would write raises.
+
+        Raises ``LedgerTooNew``, ``LedgerDamaged``, ``LedgerError``.
+        """
+        return cls(open_to_read(path), clock, Opening())
 
     @property
     def path(self) -> Path:

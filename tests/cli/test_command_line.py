@@ -12,6 +12,10 @@ from letta_tui import __version__, cli
 from letta_tui.commands import errors
 from letta_tui.commands.parser import command_names
 from letta_tui.commands.tree import build
+from letta_tui.ledger.store import Ledger
+from letta_tui.ledger.values import Place
+from letta_tui.paths import resolve
+from letta_tui.worker.config import Hands
 from tests.cli.conftest import Run
 
 
@@ -149,6 +153,21 @@ def test_looking_creates_nothing(run: Run, folder: Path) -> None:
     assert run("ledger").out == "Nothing has been sent yet.\n"
     assert "nothing to explain" in run("explain").one_sentence()
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("command", ["explain", "ledger", "ledger --json", "ledger export", "conversations"])
+def test_a_ledger_that_cannot_be_written_is_only_read(run: Run, folder: Path, command: str) -> None:
+    paths = resolve("default")
+    place = Place("a", "agent-1", "local-conv-1")
+    with Ledger.open(paths.ledger, Hands().stamp) as ledger:
+        ledger.prepare(place, "first words", "m1", anchor=None)
+    paths.ledger.with_name(f"{paths.ledger.name}.lock").unlink()
+    paths.ledger.with_name(f"{paths.ledger.name}.lock").mkdir()  # as on a read-only disk, also for root
+    done = run(*command.split())
+    assert done.code == errors.OK
+    assert done.one_sentence().endswith("It is only read.")
+    assert "local-conv-1" in done.out
+    assert "cannot be written" in run("ledger", "redact", "m1").one_sentence()
 
 
 def test_the_entry_point_is_the_module() -> None:
