@@ -15,7 +15,7 @@ import pytest
 from letta_tui.commands.wiring import beside, keepers_beside
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.transport.endpoint import direct
-from tests.support.server import RealServer, until
+from tests.support.server import RealServer, person_env, until
 from tests.terminal.screen import Terminal
 
 pytestmark = pytest.mark.real
@@ -26,13 +26,7 @@ class Program:
 
     def __init__(self, folder: Path, server: RealServer) -> None:
         self.folder, self.server = folder, server
-        self.env = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(folder),
-            "TERM": "xterm-256color",
-            "LANG": "C.UTF-8",
-            "LETTA_TUI_DATA_DIR": str(folder / "data"),
-        }
+        self.env = person_env(folder, folder / "data")
 
     def chat(self, conversation: str) -> Terminal:
         argv = [

@@ -285,12 +285,23 @@ class PlainSocket:
 
 def isolated_env(folder: Path) -> dict[str, str]:
     """An environment in which a server touches nothing outside ``folder``."""
-    kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "TMPDIR")}
+    kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "TMPDIR", "NODE_COMPILE_CACHE")}
     return kept | {
         "HOME": str(folder / "home"),
         "LETTA_LOCAL_BACKEND_DIR": str(folder / "backend"),
         "LETTA_CODE_TELEM": "0",
         "DISABLE_AUTOUPDATER": "1",
+    }
+
+
+def person_env(home: Path, data: Path) -> dict[str, str]:
+    """The environment of the program in a terminal, its person's ``home`` and where it keeps ``data``."""
+    kept = {k: v for k, v in os.environ.items() if k in ("PATH", "NODE_COMPILE_CACHE")}
+    return kept | {
+        "HOME": str(home),
+        "TERM": "xterm-256color",
+        "LANG": "C.UTF-8",
+        "LETTA_TUI_DATA_DIR": str(data),
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.support.server import LETTA
+from tests.support.server import LETTA, person_env
 from tests.terminal.screen import Terminal
 
 READY = "Connected"
@@ -31,14 +30,8 @@ class Demo:
 
     @property
     def env(self) -> dict[str, str]:
-        return {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self.folder / "home"),
-            "TERM": "xterm-256color",
-            "COLORTERM": "truecolor",
-            "LANG": "C.UTF-8",
-            "LETTA_TUI_DATA_DIR": str(self.folder / "data"),
-        }
+        env = person_env(self.folder / "home", self.folder / "data")
+        return env | {"COLORTERM": "truecolor"}
 
     @property
     def profile(self) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,20 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.server import RealServer
+from tests.support.server import RealServer, person_env
 from tests.terminal.screen import Terminal
 
 pytestmark = [pytest.mark.terminal]
 
 
 def environment(folder: Path) -> dict[str, str]:
-    return {
-        "PATH": os.environ["PATH"],
-        "HOME": str(folder / "home"),
-        "TERM": "xterm-256color",
-        "LANG": "C.UTF-8",
-        "LETTA_TUI_DATA_DIR": str(folder / "data"),
-    }
+    return person_env(folder / "home", folder / "data")
 
 
 def start(folder: Path, *arguments: str, **extra: str) -> Terminal:
