@@ -16,7 +16,10 @@ SENTENCE = ["1", "y", "space", "n", "a", "r", "ctrl+j", "y", "1", "x", "enter"]
 TYPED = "1y nar\ny1x"
 
 
-@pytest.mark.parametrize("boundary", range(len(SENTENCE) + 1))
+@pytest.mark.parametrize(
+    "boundary",
+    [pytest.param(n, marks=() if n % 4 == 3 else pytest.mark.long) for n in range(len(SENTENCE) + 1)],
+)
 async def test_a_request_that_pops_up_takes_no_key_of_a_sentence(port: FakePort, boundary: int) -> None:
     async with running(port) as (app, pilot):
         for number, key in enumerate(SENTENCE):
