@@ -37,13 +37,15 @@ class PathsError(Exception):
 class Paths:
     """The folders of one profile. All absolute; none is guaranteed to exist before :meth:`create`.
 
-    ``config`` is shared by every profile, since the profiles are described in it. ``runtime`` is *not* the
+    ``config`` and ``shared`` are there once for every profile: the profiles are described in the one, and
+    what was chosen for all of them is remembered in the other. ``runtime`` is *not* the
     session's runtime folder: that one is emptied when the person logs out, while a keeper may live on. It is
     short enough for a Unix socket with a name of 20 bytes.
     """
 
     profile: str
     config: Path
+    shared: Path
     data: Path
     state: Path
     cache: Path
@@ -52,6 +54,11 @@ class Paths:
     @property
     def config_file(self) -> Path:
         return self.config / "config.toml"
+
+    @property
+    def look(self) -> Path:
+        """The colours chosen in a window (JSON); may be deleted at any time."""
+        return self.shared / "look.json"
 
     @property
     def ledger(self) -> Path:
@@ -146,6 +153,7 @@ def resolve(profile: str = DEFAULT_PROFILE, environ: Mapping[str, str] | None = 
         return Paths(
             profile=profile,
             config=root,
+            shared=root,
             data=home,
             state=home / "state",
             cache=home / "cache",
@@ -154,10 +162,12 @@ def resolve(profile: str = DEFAULT_PROFILE, environ: Mapping[str, str] | None = 
     from platformdirs import PlatformDirs  # imported late: `--version` needs none of this
 
     dirs = PlatformDirs(APP, appauthor=False)
-    state = Path(dirs.user_state_dir) / "profiles" / profile
+    shared = Path(dirs.user_state_dir)
+    state = shared / "profiles" / profile
     return Paths(
         profile=profile,
         config=Path(dirs.user_config_dir),
+        shared=shared,
         data=Path(dirs.user_data_dir) / "profiles" / profile,
         state=state,
         cache=Path(dirs.user_cache_dir) / "profiles" / profile,

@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from letta_tui import __version__
 from letta_tui.commands.context import Context, load_context
 from letta_tui.commands.crash import log_to
 from letta_tui.commands.errors import USAGE, CommandError
+from letta_tui.commands.look import Theme, chosen_theme, remember_theme
 from letta_tui.commands.options import DEFAULTS
 from letta_tui.commands.wiring import key_trouble, need_letta, worker_config
 from letta_tui.config import Profile
@@ -66,7 +67,7 @@ class Choices:
 
     profiles: tuple[Profile, ...] = ()
     wrong_with: Callable[[str], str] = lambda name: ""
-    theme: Literal["dark", "light", ""] = ""
+    theme: Theme = ""
 
 
 def profile_choices(context: Context) -> tuple[Profile, ...]:
@@ -126,6 +127,8 @@ def draw(
         worker,
         AppOptions(
             theme=choices.theme,
+            chosen_theme=chosen_theme(paths.look, choices.theme),
+            remember_theme=lambda theme: remember_theme(paths.look, theme, choices.theme),
             hints=tuple(hints),
             notifications=config.notifications,
             log_path=paths.log,

@@ -17,7 +17,7 @@ from letta_tui.ui.chat.draft import Draft
 from letta_tui.ui.chat.screen import ChatScreen
 from letta_tui.ui.field import Field
 from letta_tui.ui.keys import bindings
-from letta_tui.ui.options import AppOptions
+from letta_tui.ui.options import AppOptions, Theme
 from letta_tui.ui.prompt import Keys
 from letta_tui.ui.text.sanitise import one_line
 from letta_tui.ui.themes import DARK, LIGHT, usual
@@ -61,7 +61,7 @@ class LettaTuiApp(App[int], inherit_bindings=False):
         self.written: list[str] = []
         self.register_theme(DARK)
         self.register_theme(LIGHT)
-        self.theme = DARK.name if (self.options.theme or usual(os.environ)) == "dark" else LIGHT.name
+        self.use_theme(self.options.chosen_theme)
         self.chat = ChatScreen(self.port, self.options)
         self.chat.keys = self.keys
 
@@ -164,6 +164,11 @@ class LettaTuiApp(App[int], inherit_bindings=False):
         if words != self._terminal_title:
             self._terminal_title = words
             self.to_terminal(f"\x1b]2;{words}\x07")
+
+    def use_theme(self, theme: Theme) -> None:
+        """Draw in these colours; "": as the config file says, or else as the terminal tells."""
+        theme = theme or self.options.theme or usual(os.environ)
+        self.theme = DARK.name if theme == "dark" else LIGHT.name
 
     # -- leaving
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+Theme = Literal["dark", "light", ""]
+
 
 @dataclass(frozen=True, slots=True)
 class ProfileChoice:
@@ -24,14 +26,18 @@ class ProfileChoice:
 class AppOptions:
     """Settings of one run of the view.
 
-    ``theme`` "": the one that goes with the terminal. ``clock`` gives seconds since the epoch; tests freeze
-    it. ``hints`` are things to try, shown while the conversation is empty. ``log_path`` gets tracebacks,
-    never text of a conversation. ``on_shown`` is called once, after the first picture. ``profiles`` can be
-    changed to; ``check_profile`` says, before this one is left, in one sentence what is wrong with another
-    ("" when nothing is).
+    ``theme`` is what the config file says, "": the one that goes with the terminal. ``chosen_theme`` was
+    chosen in a window before and goes before it, "" for none. ``remember_theme`` stores such a choice, or
+    forgets it for "", and says in one sentence why it could not; it is called from a thread. ``clock`` gives
+    seconds since the epoch; tests freeze it. ``hints`` are things to try, shown while the conversation is
+    empty. ``log_path`` gets tracebacks, never text of a conversation. ``on_shown`` is called once, after the
+    first picture. ``profiles`` can be changed to; ``check_profile`` says, before this one is left, in one
+    sentence what is wrong with another ("" when nothing is).
     """
 
-    theme: Literal["dark", "light", ""] = ""
+    theme: Theme = ""
+    chosen_theme: Theme = ""
+    remember_theme: Callable[[Theme], str] = lambda theme: ""
     notifications: Literal["on", "bell", "off"] = "on"
     hints: tuple[str, ...] = ()
     log_path: Path | None = None

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from fakeport import FakePort
 from scenes import QUEUE, RECOVERY, approval, make_app, running, settle, status
+from textual.widgets import Static
 
 from letta_tui.seam.intents import (
     Abort,
@@ -186,3 +187,32 @@ async def test_a_crash_hands_the_draft_over(port: FakePort) -> None:
     with pytest.raises(RuntimeError, match="boom"):
         await run()
     assert port.sent(SaveDraft)[-1] == SaveDraft("abc")
+
+
+async def test_colours_that_were_chosen_are_remembered_and_go_first(port: FakePort) -> None:
+    kept: list[str] = []
+
+    def remember(theme: str) -> str:
+        kept.append(theme)
+        return "" if theme else "The disk is full."
+
+    options = AppOptions(theme="dark", chosen_theme="light", remember_theme=remember, blink=False)
+    app = LettaTuiApp(port, options)
+    async with app.run_test() as pilot:
+        seen, said = [app.theme], []
+        for argument in ("", "light", "auto", "light", "blue"):
+            app.chat.commands.command_theme(argument)
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            seen.append(app.theme)
+            said.append(str(app.chat.composer.query_one("#note", Static).render()))
+    assert [name.removeprefix("letta-") for name in seen] == [
+        "light",
+        "dark",
+        "light",
+        "dark",
+        *["light"] * 2,
+    ]
+    assert kept == ["dark", "light", "", "light"]
+    assert said[2] == "The disk is full."
+    assert "dark, light or auto" in said[-1]

@@ -20,6 +20,7 @@ from letta_tui.seam.intents import (
     UseDevice,
 )
 from letta_tui.ui.chat.slash import Command
+from letta_tui.ui.options import Theme
 from letta_tui.ui.text.sanitise import one_line
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _NOTIFICATIONS: dict[str, tuple[Literal["on", "bell", "off"], str]] = {
     "bell": ("bell", "the bell only"),
     "off": ("off", "none"),
 }
+_THEMES: dict[str, Theme] = {"dark": "dark", "light": "light", "auto": ""}
 
 _UNRESTRICTED = "Every command and every change then runs at once, without a question, with your rights."
 
@@ -306,12 +308,18 @@ class Commands:
         self._screen.say(f"Notifications of this window while it is not looked at: {words}.")
 
     def command_theme(self, argument: str) -> None:
-        app = self._screen.letta
-        if argument not in ("dark", "light", ""):
-            self._screen.say("/theme takes dark or light.", "warning")
+        screen = self._screen
+        theme = _THEMES.get(argument or ("light" if screen.letta.current_theme.dark else "dark"))
+        if theme is None:
+            screen.say("/theme takes dark, light or auto.", "warning")
             return
-        dark = argument == "dark" if argument else app.theme != "letta-dark"
-        app.theme = "letta-dark" if dark else "letta-light"
+        screen.letta.use_theme(theme)
+
+        def remember() -> None:
+            if wrong := screen.options.remember_theme(theme):
+                screen.app.call_from_thread(screen.say, wrong, "warning")
+
+        screen.run_worker(remember, thread=True)  # the disk may be slow
 
     def command_help(self, argument: str) -> None:
         self._screen.letta.action_help()

@@ -31,7 +31,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("redact", "redact", "Erase the text of a message from this computer's records"),
     Command("forget", "forget", "Erase what this program stored about this conversation"),
     Command("notifications", "notifications", "Notifications of this window", "on|bell|off"),
-    Command("theme", "theme", "Colours", "dark|light"),
+    Command(
+        "theme",
+        "theme",
+        "Colours, remembered; auto: as the config file or the terminal says",
+        "dark|light|auto",
+    ),
     Command("help", "help", "Keys and commands"),
     Command("quit", "quit", "Leave; asks while a turn is running"),
 )
