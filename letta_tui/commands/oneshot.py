@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from letta_tui.commands.answers import Answer, answer_to, is_row_of
 from letta_tui.seam.channel import WorkerPort
 from letta_tui.seam.intents import ResolveSend, Submit
 from letta_tui.seam.state import Action, ApprovalView, ConnectionView, QuestionView, Row, SendView, StatusView
@@ -107,28 +108,12 @@ class Oneshot:
         finally:
             self._port.on_update(None)
 
-    @property
-    def answer(self) -> str:
-        """What the agent said last in answer to the message: after the last tool call of its turn."""
-        start = next((n for n, row in enumerate(self.rows) if self._mine(row)), None)
-        if start is None:
-            return ""
-        said: list[str] = []
-        for row in self.rows[start + 1 :]:
-            if row.kind == "user":
-                break
-            if row.kind == "tool":
-                said = []
-            elif row.kind == "assistant":
-                said.append(row.text)
-        return "\n\n".join(text for text in said if text)
+    def answer(self, together: Iterable[str] = ()) -> Answer:
+        """What the agent said in answer. ``together``: other inputs that ran in the same turn."""
+        return answer_to(self._id, self.rows, together)
 
     def _stored_whole(self) -> bool:
-        return bool(self.answer) and not any(row.live for row in self.rows)
-
-    def _mine(self, row: Row) -> bool:
-        """Rows of messages that came to rest long ago have only their key, made of the otid."""
-        return row.client_message_id == self._id or row.key == f"user:{self._id}"
+        return bool(self.answer().text) and not any(row.live for row in self.rows)
 
     # --- what came ---
 
@@ -185,7 +170,7 @@ class Oneshot:
         return self._progress()
 
     def _progress(self) -> Result | None:
-        row = next((row for row in self.rows if self._mine(row)), None)
+        row = next((row for row in self.rows if row.kind == "user" and is_row_of(self._id, row)), None)
         if self._over and self.send is None:
             return Result("ended")
         delivery = self.send.delivery if self.send else row.delivery if row else None

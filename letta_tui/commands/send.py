@@ -96,7 +96,7 @@ def deliver(config: WorkerConfig, context: Context, job: Job) -> int:
     report = Report(
         result,
         send,
-        watch.answer,
+        watch.answer(inputs_of(send)),
         stopped=stops,
         stopped_for=stopped_for(context, job.message_id),
         reachable=reachable,
@@ -107,11 +107,17 @@ def deliver(config: WorkerConfig, context: Context, job: Job) -> int:
     else:
         if report.code == OK:
             print(report.answer)
-        for note in report.notes:
+        for note in report.said:
             print(f"letta-tui: {plain(note)}", file=sys.stderr)
     if report.code != OK:
         print(f"letta-tui: {report.words()}", file=sys.stderr)
     return INTERRUPTED if interrupted else report.code
+
+
+def inputs_of(send: Send | None) -> tuple[str, ...]:
+    """The ids that the end of the message's turn named: what is queued runs together."""
+    inputs = (send.terminal or {}).get("inputs") if send is not None else None
+    return tuple(str(each) for each in inputs) if isinstance(inputs, list | tuple) else ()
 
 
 def must_stop(config: WorkerConfig, watch: Oneshot, result: Result) -> bool:

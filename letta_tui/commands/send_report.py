@@ -6,12 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from letta_tui.commands.answers import Answer
 from letta_tui.commands.errors import APPROVAL_NEEDED, FAILED, OK, TURN_FAILED
 from letta_tui.commands.errors import UNKNOWN_DELIVERY as UNKNOWN
 from letta_tui.commands.oneshot import Result, headline
 from letta_tui.commands.output import plain
 from letta_tui.ledger.transitions import ENDED
-from letta_tui.ledger.values import Send
+from letta_tui.ledger.values import KEPT_OF_THE_END, Send
 
 _NOT_DELIVERED = {
     "prepared": "is stored and was not sent",
@@ -22,6 +23,8 @@ _NOT_DELIVERED = {
     "superseded": "was sent again under another id",
     "redacted": "was erased here before it was delivered",
 }
+
+_NOT_KEPT = "The answer was received, but the server's history does not have it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +38,31 @@ class Report:
 
     result: Result
     send: Send | None
-    answer: str
+    reply: Answer
     stopped: bool = False
     stopped_for: str = ""
     reachable: bool = True
     notes: tuple[str, ...] = ()
+
+    @property
+    def answer(self) -> str:
+        """As it stands in the transcript, else as it was received when the turn ended."""
+        return self.reply.text or ("" if self.reply.acted or self.cut else self.received)
+
+    @property
+    def received(self) -> str:
+        """The last words of the turn, seen at its end; the ledger keeps the beginning of them."""
+        return str((self.send.terminal or {}).get("final_text") or "") if self.send is not None else ""
+
+    @property
+    def cut(self) -> bool:
+        return len(self.received) >= KEPT_OF_THE_END
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What a person is told besides the answer."""
+        lost = self.code == OK and self.answer and not self.reply.text
+        return (*self.notes, *((_NOT_KEPT,) if lost else ()))
 
     @property
     def code(self) -> int:
@@ -52,7 +75,9 @@ class Report:
         if send.delivery != "delivered":
             return UNKNOWN  # said of the turn only with the history's row in hand
         if send.outcome == "done":
-            return OK if self.answer or self.reachable else UNKNOWN
+            return (
+                OK if self.answer or (self.reachable and (self.reply.acted or not self.received)) else UNKNOWN
+            )
         if send.outcome in ("failed", "cancelled"):
             return TURN_FAILED
         if send.outcome == "ended_unseen" and self.reachable:
@@ -84,6 +109,8 @@ class Report:
             if send.delivery in ("unconfirmed", "unknown", "vanished"):
                 return f"Nobody can say whether the server has it.{why} {again}"
             if send.outcome == "done" and send.delivery == "delivered":
+                if self.reachable:
+                    return f"It was answered, but the server's history has nothing of it now.{why} {again}"
                 return f"It was answered, but the answer cannot be read now.{why} {again}"
             if send.outcome in ENDED:
                 return f"Its turn is over, but it was not found in the server's history yet.{why} {again}"
@@ -114,7 +141,7 @@ class Report:
             "waiting_for": [a.tool_name for a in self.result.approvals],
             "error": None if self.code == OK else self.words(),
             "exit_code": self.code,
-            "notes": list(self.notes),
+            "notes": list(self.said),
         }
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from letta_tui.seam.state import Delivery, TurnOutcome
 
 __all__ = [
+    "KEPT_OF_THE_END",
     "Anchor",
     "Approval",
     "ApprovalState",
@@ -32,6 +33,8 @@ __all__ = [
     "ToolCall",
     "TurnOutcome",
 ]
+
+KEPT_OF_THE_END = 2000  # characters of the words a turn ended with, in ``terminal["final_text"]``
 
 EvidenceKind = Literal[
     # what this client did

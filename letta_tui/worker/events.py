@@ -10,7 +10,7 @@ from letta_tui.conversation.approvals import Settled
 from letta_tui.conversation.reconcile import EndNote, QueueRead
 from letta_tui.conversation.turn import TurnEnd
 from letta_tui.ledger.errors import IllegalMove, LedgerError
-from letta_tui.ledger.values import Evidence, EvidenceKind, Place, Send
+from letta_tui.ledger.values import KEPT_OF_THE_END, Evidence, EvidenceKind, Place, Send
 from letta_tui.protocol import Delta, DeviceStatus, Frame, LoopStatus, QueueState
 from letta_tui.protocol.events import ControlRequest
 from letta_tui.seam.state import TurnOutcome
@@ -251,7 +251,7 @@ class Events:
             "turn_id": end.turn_id,
             "run_ids": list(end.run_ids),
             "duration": end.duration,
-            "final_text": end.final_text[:2000],
+            "final_text": end.final_text[:KEPT_OF_THE_END],
         }
         # The inputs of a turn are not always named; but a conversation has only one turn at a time.
         keys = end.client_message_ids or tuple(

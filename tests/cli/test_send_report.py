@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from letta_tui.commands import errors
+from letta_tui.commands.answers import Answer, answer_to
 from letta_tui.commands.oneshot import Ending, Oneshot, Result
 from letta_tui.commands.send_report import Report
 from letta_tui.ledger.transitions import DELIVERIES
-from letta_tui.ledger.values import Place, Send, Stamp
+from letta_tui.ledger.values import KEPT_OF_THE_END, Place, Send, Stamp
 from letta_tui.seam.intents import Intent
 from letta_tui.seam.state import ApprovalView, ConnectionView, Row, SendView
 from letta_tui.seam.updates import (
@@ -36,7 +37,7 @@ def report(
     sent: Send | None, ending: Ending = "ended", words: str = "", answer: str = "", **more: Any
 ) -> Report:
     cards = (CARD,) if ending == "approval" else ()
-    return Report(Result(ending, words, cards), sent, answer, **more)
+    return Report(Result(ending, words, cards), sent, Answer(answer), **more)
 
 
 @pytest.mark.parametrize(
@@ -154,12 +155,56 @@ def rows(*rows_: Row) -> TranscriptChanged:
 MINE = Row("user:id-1", "user", "hello", client_message_id="id-1", delivery="delivered", outcome="done")
 
 
+def user(name: str, row_id: str = "") -> Row:
+    return Row(f"user:{name}{row_id}", "user", name)
+
+
+def says(text: str, **more: Any) -> Row:
+    return Row(f"a:{text}", "assistant", text, **more)
+
+
+TOOL = Row("tool:1", "tool")
+
+
+@pytest.mark.parametrize(
+    ("found", "together", "answer"),
+    [
+        ([user("id-1"), says("a"), TOOL, says("b"), says("c"), user("x"), says("d")], (), "b\n\nc"),
+        # The server restarted before the first run said a word, and ran it again.
+        ([user("id-1"), user("id-1", ":ui-msg-2"), says("b")], (), "b"),
+        ([user("id-1"), TOOL, user("id-1", ":ui-msg-2"), says("b"), user("x"), says("d")], (), "b"),
+        # … after it had ended, and the second run is under way or said nothing.
+        ([user("id-1"), says("a"), user("id-1", ":ui-msg-2"), says("b", live=True)], (), "a"),
+        ([user("id-1"), says("a"), user("id-1", ":ui-msg-2")], (), "a"),
+        # Queued together, answered together.
+        ([user("id-1"), user("x"), says("both")], ("id-1", "x"), "both"),
+        ([user("id-1"), user("x"), says("d")], (), ""),
+        ([user("id-10"), says("d")], (), ""),
+        ([says("d")], (), ""),
+    ],
+)
+def test_the_answer_is_that_to_the_message(found: list[Row], together: tuple[str, ...], answer: str) -> None:
+    assert answer_to("id-1", found, together).text == answer
+
+
+def test_an_answer_that_was_received_and_is_not_kept_is_told() -> None:
+    done = send("delivered", "done", terminal={"final_text": "noon"})
+    told = report(done)
+    assert (told.code, told.answer) == (errors.OK, "noon")
+    assert told.data("id-1")["notes"] == [
+        "The answer was received, but the server's history does not have it."
+    ]
+    long = report(send("delivered", "done", terminal={"final_text": "x" * KEPT_OF_THE_END}))
+    assert (long.code, long.answer) == (errors.UNKNOWN_DELIVERY, "")
+    assert "the server's history has nothing of it now" in long.words()
+
+
 @pytest.mark.parametrize("phase", ["lost", "failed"])
 def test_an_answer_that_is_stored_here_needs_no_server(phase: str) -> None:
     port = Port(rows(MINE, Row("a:1", "assistant", "noon")), connected(phase))
     watch = Oneshot(port, "id-1", "hello", known=True, over=True)
     assert watch.watch(5) == Result("ended")
-    assert watch.answer == "noon"
+    assert watch.answer().text == "noon"
 
 
 @pytest.mark.parametrize("found", [(), (MINE, Row("a:1", "assistant", "no", live=True))])
