@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,6 +68,11 @@ class Demo:
     def ledger(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = json.loads(self.command("ledger", "--json").stdout)
         return rows
+
+    def draft_saved(self, text: str) -> bool:
+        """Whether it is on disk, of which there is nothing on the screen to see."""
+        with closing(sqlite3.connect(self.profile / "ledger.sqlite3")) as database:
+            return database.execute("SELECT 1 FROM drafts WHERE text = ?", (text,)).fetchone() is not None
 
     def keeper(self) -> dict[str, Any]:
         status: dict[str, Any] = json.loads(self.command("keeper", "status", "--json").stdout)

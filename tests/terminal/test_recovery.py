@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable
 
 import pytest
@@ -25,7 +24,7 @@ def test_killed_in_mid_reply_it_comes_back_complete_with_the_draft(demo: Demo, m
         terminal.say(f"{mark} [[words 40 rate=10 tag={tag}]]")
         terminal.wait(f"{tag}0004")
         terminal.type("half a thought")
-        time.sleep(0.6)  # a draft is saved a moment after the last key; there is nothing on the screen to see
+        terminal.wait(lambda _: demo.draft_saved("half a thought"), what="the draft on disk")
         terminal.kill()
         assert f"{tag}0039" not in terminal.text
     with demo.ready() as terminal:
