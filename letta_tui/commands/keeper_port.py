@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from letta_tui.conversation.turn import outcome_of
 from letta_tui.keeper.errors import KeeperError
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.seam.state import TurnOutcome
@@ -121,23 +122,15 @@ def _trouble(error: KeeperError) -> KeeperTrouble:
     return KeeperTrouble(str(error), lasting=error.lasting)
 
 
-_OUTCOMES: dict[str, TurnOutcome] = {
-    "end_turn": "done",
-    "tool_rule": "done",
-    "cancelled": "cancelled",
-    "requires_approval": "awaiting_approval",
-}
-
-
 def note_of(end: End) -> EndNote:
     """A keeper's record in the worker's words."""
     outcome: TurnOutcome
-    if end.kind == "approval":
+    if end.kind == "approval" or end.stop_reason == "requires_approval":
         outcome = "awaiting_approval"
     elif end.kind == "error":
         outcome = "failed"
     elif end.kind == "turn":
-        outcome = _OUTCOMES.get(end.stop_reason, "failed")
+        outcome = outcome_of(end.stop_reason)
     else:
         outcome = "none"
     return EndNote(
@@ -150,4 +143,8 @@ def note_of(end: End) -> EndNote:
         tools=end.tools,
         denied=end.denied,
         seconds=end.seconds,
+        inputs=end.inputs,
+        stop_reason=end.stop_reason,
+        turn_id=end.turn_id,
+        run_id=end.run_id,
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from letta_tui.conversation.card import card, last_told
+from letta_tui.conversation.reconcile_values import KEEPER
 from letta_tui.ledger.values import (
     Approval,
     ApprovalState,
@@ -191,7 +192,7 @@ def _evidence(send: Send, item: Evidence) -> dict[str, Any]:
     return {
         "seq": item.seq,
         "kind": item.kind,
-        "words": WORDS[item.kind],
+        "words": WORDS[item.kind] + (" The keeper saw it." if item.payload.get("seen_by") == KEEPER else ""),
         "when": _when(item.stamp),
         "at": None if item.stamp is None else _stamp(item.stamp),
         "connection_id": item.connection_id,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from letta_tui.conversation.reconcile_values import EndNote, Reading
@@ -43,6 +43,8 @@ def turn(send: Send, reading: Reading, *, delivered: bool, gone: bool = False) -
         kind = _END_KINDS[noted.outcome]
         if can_end(outcome, noted.outcome, kind):
             evidence = _evidence(kind, reading, noted.run_id, dict(noted.terminal))
+            if "seen_by" in noted.terminal:  # not on the connection of this reading, whatever server that is
+                evidence = replace(evidence, connection_id="", server_life="")
             return Turn(noted.outcome, (evidence,), dict(noted.terminal))
     if outcome in ENDED or not (delivered or gone) or (gone and outcome == "none"):
         return Turn(outcome)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from letta_tui.ledger.values import Delivery, Evidence, Place, Stamp, TurnOutcome
 from letta_tui.seam.state import Action
@@ -121,9 +121,12 @@ class HistoryRead:
     compacted: bool = False
 
 
+KEEPER: Final = "keeper"  # as ``seen_by`` of an end
+
+
 @dataclass(frozen=True, slots=True)
 class EndNote:
-    """An end of a turn that the keeper, or this worker, saw."""
+    """An end of a turn that the keeper (``seen_by`` in ``terminal``), or this worker, saw."""
 
     client_message_ids: tuple[str, ...]
     outcome: Literal["done", "cancelled", "failed"]

@@ -18,7 +18,8 @@ KEEP_LINES = 5000
 class End:
     """Something that happened in a conversation while the keeper watched.
 
-    ``kind``: "turn" (ended; ``stop_reason``, ``tools`` run, ``denied`` tools), "approval" (a tool waits;
+    ``kind``: "turn" (ended; ``stop_reason``, ``tools`` run, ``denied`` tools, ``inputs``: client message ids
+    its last run answered, as far as the server named them), "approval" (a tool waits;
     ``tools`` names it), "error" (``words`` says it), "server" (the server ended or was restarted; with a
     conversation, that was open then), "left" (the last window that showed the conversation went).
     ``at``: seconds since the epoch; ``seconds``: how long the turn took.
@@ -33,6 +34,7 @@ class End:
     run_id: str = ""
     tools: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
     seconds: float | None = None
     words: str = ""
 
@@ -51,7 +53,7 @@ class End:
         values: dict[str, Any] = {
             f.name: str(raw.get(f.name, "")) for f in fields(cls) if f.name not in ("at", "kind", "seconds")
         }
-        for name in ("tools", "denied"):
+        for name in ("tools", "denied", "inputs"):
             values[name] = tuple(map(str, raw.get(name) or ()))
         took = float(seconds) if isinstance(seconds, int | float) else None
         return cls(at=float(at), kind=kind, seconds=took, **values)

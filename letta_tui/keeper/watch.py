@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from letta_tui.keeper.ends import End
@@ -26,6 +27,9 @@ class Scene:
     ran: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     trouble: str = ""
+    inputs: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # of each run, as the server said last
 
     @property
     def busy(self) -> bool:
@@ -58,6 +62,7 @@ class Watch:
         ends: list[End] = []
         if (loop := frame.loop_status) is not None:
             scene.active = not loop.idle
+            scene.inputs = loop.client_message_ids_by_run_id
             if scene.active and scene.began is None:
                 scene.began = now
         elif (queue := frame.queue) is not None:
@@ -80,11 +85,14 @@ class Watch:
                     run_id=finished.run_id or "",
                     tools=tuple(scene.ran.values()),
                     denied=tuple(scene.refused.values()),
+                    inputs=scene.inputs.get(finished.run_id or "", ()),
                     seconds=None if scene.began is None else round(now - scene.began, 1),
                     words=finished.error or scene.trouble,
                 )
             )
-            self.scenes[place] = Scene(scene.active, scene.processing, scene.queued, scene.approvals)
+            self.scenes[place] = Scene(
+                scene.active, scene.processing, scene.queued, scene.approvals, inputs=scene.inputs
+            )
         return ends
 
     def _device(self, place: Place, scene: Scene, device: DeviceStatus, now: float) -> list[End]:

@@ -6,15 +6,17 @@ import asyncio
 import logging
 
 from letta_tui.conversation.card import RAN_AGAIN, ran_again
-from letta_tui.conversation.reconcile import Reading, Verdict, reconcile
+from letta_tui.conversation.reconcile import EndNote, Reading, Verdict, reconcile
 from letta_tui.ledger.errors import LedgerError
-from letta_tui.ledger.transitions import IN_FLIGHT
+from letta_tui.ledger.transitions import ENDED, IN_FLIGHT
 from letta_tui.ledger.values import Send
 from letta_tui.protocol import commands
 from letta_tui.worker.crashpoints import reached
 from letta_tui.worker.desk import AskFailed, Desk, Link, ask
 from letta_tui.worker.events import Events
 from letta_tui.worker.history import History
+from letta_tui.worker.noted import noted_ends
+from letta_tui.worker.ports import KeeperTrouble
 from letta_tui.worker.publishing import Publisher
 from letta_tui.worker.room import Room
 
@@ -118,8 +120,22 @@ class Judge:
             queue=queue,
             loop=loop,
             history=history,
-            ends=tuple(room.ends),
+            ends=(*await self._noted(room, sends), *room.ends),
         )
+
+    async def _noted(self, room: Room, sends: list[Send]) -> tuple[EndNote, ...]:
+        """What a keeper saw of turns whose end is not known here; nothing where there is none to ask."""
+        keeper = self._desk.config.keeper
+        unended = [send for send in sends if send.outcome not in ENDED]
+        if keeper is None or not unended:
+            return ()
+        place, since = room.place, min(send.created.wall for send in unended)
+        try:
+            notes = await keeper.ends_since(place.agent_id, place.conversation_id, since)
+        except KeeperTrouble as trouble:
+            log.info("the keeper's notes cannot be had: %s", trouble)
+            return ()
+        return noted_ends(notes, unended)
 
     def apply(self, room: Room, reading: Reading) -> bool:
         """Commit the verdicts of a reading; whether one of them asks for another reading."""

@@ -15,7 +15,8 @@ class EndNote:
     """Something a keeper saw. ``when`` is wall clock seconds.
 
     ``what``: "end" (a turn ended with ``outcome`` after ``seconds``; ``words`` is the error, if any;
-    ``tools`` ran, ``denied`` did not), "approval" (``tools`` wait for a person), "server" (the server ended
+    ``tools`` ran, ``denied`` did not; ``inputs``: the messages it answered, by client message id, and what
+    else identifies it), "approval" (``tools`` wait for a person), "server" (the server ended
     or was restarted, in ``words``), "left" (the last window that showed the conversation went), "error".
     """
 
@@ -28,6 +29,10 @@ class EndNote:
     tools: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
     seconds: float | None = None
+    inputs: tuple[str, ...] = ()
+    stop_reason: str = ""
+    turn_id: str = ""
+    run_id: str = ""
 
 
 class KeeperTrouble(Exception):

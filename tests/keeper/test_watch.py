@@ -54,6 +54,28 @@ def test_busy_is_anything_that_a_last_subscriber_would_destroy() -> None:
     assert watch.busy == ()
 
 
+def test_a_turn_is_noted_with_the_messages_it_answered_and_no_others() -> None:
+    watch = Watch()
+
+    def running(run: str, **inputs: list[str]):
+        status = {"status": "PROCESSING_API_RESPONSE", "active_run_ids": [run]}
+        return frame("update_loop_status", loop_status={**status, "client_message_ids_by_run_id": inputs})
+
+    frames = [
+        running("run-1", **{"run-1": ["old", "with it"]}),  # its server dies, another runs something else
+        running("run-7", **{"run-7": ["new"]}),
+        running("run-8", **{"run-7": ["new"], "run-8": ["new"]}),  # after an approval
+        finished("t1", run_id="run-8"),
+        running("run-9", **{"run-7": ["new"], "run-8": ["new"], "run-9": ["next"]}),
+        finished("t2", run_id="run-9"),
+        finished("t3", run_id="run-10"),  # nobody said what it answered
+        finished("t4"),
+    ]
+    ends = [end for at, f in enumerate(frames) for end in watch.apply(f, float(at))]
+    assert [end.inputs for end in ends] == [("new",), ("next",), (), ()]
+    assert [End.from_json(end.to_json()) for end in ends] == ends
+
+
 def test_a_turn_is_noted_once_with_what_ran_and_what_was_refused() -> None:
     watch = Watch()
     frames = [

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from letta_tui.conversation.explain import Case, explain
 from letta_tui.conversation.reconcile import Policy
 from letta_tui.ledger.store import Ledger
+from letta_tui.ledger.transitions import ENDED
 from letta_tui.ledger.values import Place
 from letta_tui.seam.intents import Decide, ResolveSend
 from letta_tui.seam.updates import ApprovalsChanged, SendsChanged
@@ -275,6 +277,30 @@ async def test_what_the_keeper_saw_while_the_connection_was_lost_is_told(world: 
     world.server.cut()
     seen = await seat.until(lambda: seat.recovery and seat.recovery.notes, what="a note")
     assert seen == ("Meanwhile: the turn ended after 41 s; Bash ran.",)
+
+
+@pytest.mark.parametrize("saw", ["its end", "another's end", "nothing"])
+async def test_an_end_that_only_the_keeper_saw_is_on_record_as_such(world: World, saw: str) -> None:
+    keeper = Keeper(world.server)
+    seat = await world.window(endpoint=None, keeper=keeper)
+    world.server.hold_turns = True
+    key = await seat.said("hello")
+    await seat.until(lambda: (row := seat.row_of(key)) and row.delivery == "started", what="started")
+    about = (key,) if saw == "its end" else ("somebody-elses",)
+    at = time.time() + 1
+    end = EndNote(at, AGENT, "conv-1", "done", "", inputs=about, stop_reason="end_turn", turn_id="t1")
+    keeper.noted = [] if saw == "nothing" else [end]
+    world.server.active = ""  # its turn ends, and no window hears of it
+    world.server.cut()
+    await seat.until(
+        lambda: (row := seat.row_of(key)) and row.delivery == "delivered" and row.outcome in ENDED
+    )
+    with world.ledger() as ledger:
+        send = ledger.send(key)
+        assert send is not None
+        told = explain(Case(send, ledger.evidence(key)))
+    assert send.outcome == ("done" if saw == "its end" else "ended_unseen")
+    assert any("Its turn ended. The keeper saw it." in line for line in told) == (saw == "its end")
 
 
 async def test_closing_is_called_safe_only_while_a_keeper_holds_the_conversation(world: World) -> None:
