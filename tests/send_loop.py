@@ -14,7 +14,9 @@ own      a tool of the person's own that nobody has to allow: 0
 own-asks one that somebody has to allow, in a mode in which the server asks or in one in which it does not:
          4, it was not run, and the turn was stopped
 vanish   the server is killed while the command is under way, and comes back later: 0, 1 or 5 while it is
-         away; then the truth, and a second run by the server itself is told
+         away; then the truth, and a second run by the server itself is told. What it has of the message on
+         its disk between its two lives is read: an answer that was received but is not there is its loss
+         ("forgot"), and anything else that its history lacks later is a violation
 ======== ==================================================================================================
 
 In all of them: no prompt ran twice, none is lost, and the second report is the first.
@@ -32,13 +34,14 @@ import sys
 import tempfile
 import time
 import uuid
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.leftovers import Left, left_by, plain
 from tests.support.server import RealServer, isolated_env, real_server, until
+from tests.support.tally import Counts
 
 MOST_KILLS = 3  # of one message
 KINDS = {"answer": 8, "fail": 3, "approve": 3, "own": 2, "own-asks": 2, "vanish": 2}
@@ -56,34 +59,6 @@ description = "The same, but it asks."
 command = ["sh", "-c", "echo x >> {runs}/$(cat | tr -dc a-z0-9); echo careful"]
 parameters = {{ type = "object", properties = {{ mark = {{ type = "string" }} }} }}
 """
-
-
-@dataclass
-class Counts:
-    started: int = 0
-    killed: int = 0
-    servers_killed: int = 0
-    codes: Counter[tuple[str, str]] = field(default_factory=Counter)  # (kind, code or "while away: code")
-    violations: list[str] = field(default_factory=list)
-    messages: int = 0
-
-    def line(self) -> str:
-        return (
-            f"{self.messages} messages, {self.started} commands, {self.killed} killed, "
-            f"{self.servers_killed} servers killed; {len(self.violations)} violations"
-        )
-
-    def table(self) -> str:
-        heads = sorted({code for _, code in self.codes})
-        rows = [["", *heads]] + [
-            [kind, *(str(self.codes[kind, code] or "") for code in heads)]
-            for kind in KINDS
-            if any(k == kind for k, _ in self.codes)
-        ]
-        widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
-        return "\n".join(
-            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
-        )
 
 
 @dataclass
@@ -171,6 +146,17 @@ class Message:
     mark: str
     kills: int = 0
     mode: str = "standard"
+    words: int = 0  # of the answer
+    left: dict[str, Left] = field(default_factory=dict)  # by conversation: on the disk of a killed server
+
+    def __post_init__(self) -> None:
+        self.words = self.loop.chance.choice((1, 20, 60) if self.kind != "vanish" else (40, 120))
+
+    @property
+    def answer(self) -> str:
+        """What the model says in the end, as ``plain`` tells it."""
+        spoken = " ".join(f"w{number:04d}" for number in range(self.words))
+        return "done" if self.kind in ("approve", "own", "own-asks") else spoken
 
     @property
     def server(self) -> RealServer:
@@ -182,13 +168,12 @@ class Message:
     @property
     def text(self) -> str:
         call = json.dumps({"mark": self.mark})
-        words = self.loop.chance.choice((1, 20, 60) if self.kind != "vanish" else (40, 120))
         return f"{self.mark} " + {
             "fail": "[[http 400 no such thing]]",
             "approve": f"[[run echo x >> {self.server.work / self.mark} ==> say done]]",
             "own": f"[[call weather {call} ==> say done]]",
             "own-asks": f"[[call careful {call} ==> say done]]",
-        }.get(self.kind, f"[[words {words} rate=80]]")
+        }.get(self.kind, f"[[words {self.words} rate=80]]")
 
     def arguments(self, text: str) -> list[str]:
         server = ["--url", self.server.url, "--token-file", str(self.server.token_file)]
@@ -249,15 +234,21 @@ class Message:
         told_twice = any("twice" in note for note in data["notes"])
         if (runs > 1 or len(mine) > 1) and not (self.kind == "vanish" and told_twice):
             self.wrong(f"ran {runs} times, {len(mine)} rows in history, and it was not told")
-        answered = (
-            any(row["message_type"] == "assistant_message" for row in rows[mine[0] :]) if mine else False
-        )
-        forgotten = self.kind == "vanish" and not rows  # by the server, which was killed
-        if code == 0 and not (data["result"] and (forgotten or (mine and answered))):
-            self.wrong("exit 0, and history has no answer")
+        answers = [row for row in rows[mine[0] :] if is_answer(row)] if mine else []
+        answered = any(plain(row.get("content")) == self.answer for row in answers)
+        if code == 0 and plain(data["result"]) != self.answer:
+            self.wrong(f"exit 0 with the answer {data['result']!r}")
+        elif code == 0 and not answered:
+            left = self.left.get(data["conversation"])
+            if left is not None and data["turn"] == "done" and not (left.readable and left.answered):
+                self.loop.counts.forgot += 1
+                print(f"forgot: {self.name} ({data['conversation']}): {left}", flush=True)
+            else:
+                kinds = [row["message_type"] for row in rows]
+                self.wrong(f"exit 0, and history has no answer but {kinds}; left when killed: {left}")
         if code == 1 and (mine or runs):
             self.wrong("exit 1, and yet it was delivered")
-        if code == 3 and (not mine or answered):
+        if code == 3 and (not mine or answers):
             self.wrong("exit 3, and history says otherwise")
         if code == 4 and data["conversation"]:
             await self.check_card(data)
@@ -338,6 +329,10 @@ class Message:
         loop.counts.started += 1
         loop.counts.codes[self.kind, str(code)] += 1
         await self.check(code, out, err)
+        again, out, _ = await loop.command("send", "--id", self.name, "--json", "--timeout", "100")
+        loop.counts.started += 1
+        if again != code or (code == 0 and plain(json.loads(out)["result"]) != self.answer):
+            self.wrong(f"exit {code}, and {again} when run again: {out}")
 
     async def kill_server(self) -> None:
         """At any time, or once the model has been asked."""
@@ -349,7 +344,12 @@ class Message:
         else:
             await asyncio.sleep(chance.uniform(0.3, 1.1) * self.loop.usual)
         await asyncio.to_thread(self.server.kill)
+        self.left = dict(left_by(self.server, self.mark, self.answer))
         self.loop.counts.servers_killed += 1
+
+
+def is_answer(row: Mapping[str, Any]) -> bool:
+    return row.get("message_type") == "assistant_message"
 
 
 def is_user(row: Mapping[str, Any]) -> bool:
@@ -375,7 +375,7 @@ def main() -> int:
             loop = Loop(server, folder / "ours", random.Random(args.seed), args.kill, mortal, show=True)
             kinds = [args.kind] * args.runs if args.kind else []
             counts = asyncio.run(loop.run(args.runs, args.jobs, kinds=kinds, minutes=args.minutes))
-    print(counts.table())
+    print(counts.table(KINDS))
     print(counts.line())
     return 1 if counts.violations else 0
 
