@@ -349,7 +349,7 @@ async def _start(paths: KeeperPaths, options: KeeperOptions) -> bool:
     except PathsError as error:
         raise KeeperError(str(error), lasting=True) from None
     except OSError as error:
-        raise KeeperError(f"The keeper cannot be started: {error.strerror or error}.") from None
+        raise KeeperError(f"The keeper cannot be started: {_why(error)}.") from None
     assert process.stdout is not None
     try:
         async with asyncio.timeout(START_SECONDS):
@@ -368,6 +368,11 @@ async def _start(paths: KeeperPaths, options: KeeperOptions) -> bool:
     if "error" in word:
         raise KeeperError(str(word["error"]), lasting=True)
     return "ready" in word
+
+
+def _why(error: OSError) -> str:
+    where = f" ({error.filename})" if error.filename else ""
+    return f"{error.strerror or error}{where}"
 
 
 def _spawn(paths: KeeperPaths, options: str) -> subprocess.Popen[bytes]:

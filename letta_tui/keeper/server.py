@@ -198,7 +198,10 @@ class EmbeddedServer:
         try:
             return await asyncio.to_thread(spawn_detached, command, log, environ, cwd, note)
         except OSError as error:
-            raise ServerTrouble(f"{command[0]} cannot be started: {error.strerror or error}.") from None
+            about = f" ({error.filename})" if error.filename not in (None, command[0]) else ""
+            raise ServerTrouble(
+                f"{command[0]} cannot be started: {error.strerror or error}{about}."
+            ) from None
 
 
 async def _listening(identity: ProcessIdentity | None, log: Path, word: str, seconds: float) -> str | None:

@@ -57,6 +57,12 @@ async def test_it_is_small_and_answers_after_a_stale_socket_and_lock_file(paths:
     await handle.close()
 
 
+async def test_a_file_that_cannot_be_written_is_named(paths: KeeperPaths) -> None:
+    paths.log.mkdir(parents=True)
+    with pytest.raises(KeeperError, match=r"^The keeper cannot be started: .*keeper\.log\)\.$"):
+        await ensure_keeper(paths, KeeperOptions())
+
+
 async def test_a_window_counts_until_its_process_is_gone(paths: KeeperPaths) -> None:
     one = await ensure_keeper(paths, KeeperOptions())
     two = await ensure_keeper(paths, KeeperOptions())
@@ -160,15 +166,18 @@ async def test_a_path_too_long_for_a_socket_is_one_sentence(tmp_path: Path) -> N
         await ensure_keeper(KeeperPaths(tmp_path / "state", long), KeeperOptions())
 
 
-def living(folder: Path) -> list[int]:
-    """Processes that were started with a path below ``folder``, keepers aside."""
+def living(folder: Path, *, begun: bool = False) -> list[int]:
+    """Processes that were started with a path below ``folder``, keepers aside; ``begun``: and those that
+    have not become yet what they are to be."""
     found = []
     for process in psutil.process_iter():
         try:
             words = process.cmdline()
         except psutil.Error:
             continue
-        if any(str(folder) in word for word in words) and "letta_tui.keeper" not in words:
+        unborn = any("os.execvp" in word for word in words)
+        ours = any(str(folder) in word for word in words) and "letta_tui.keeper" not in words
+        if ours and not (begun and unborn):
             found.append(process.pid)
     return found
 
@@ -189,7 +198,7 @@ async def test_what_was_being_started_is_ended_too(paths: KeeperPaths, tmp_path:
     asking = asyncio.create_task(handle.endpoint())
 
     async def both() -> bool:
-        return len(living(tmp_path)) == 2
+        return len(living(tmp_path, begun=True)) == 2
 
     await until(both)
     if "kill" in end:
