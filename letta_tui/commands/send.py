@@ -14,12 +14,12 @@ from letta_tui.commands.errors import INTERRUPTED, OK, USAGE, CommandError
 from letta_tui.commands.oneshot import Oneshot, Result, headline
 from letta_tui.commands.output import plain, show_json
 from letta_tui.commands.send_report import Report
+from letta_tui.commands.server import key_of
 from letta_tui.commands.wiring import need_letta, worker_config
 from letta_tui.conversation.words import twice_note
 from letta_tui.ledger.transitions import ENDED
 from letta_tui.ledger.values import Evidence, Send
 from letta_tui.seam.intents import Quit
-from letta_tui.transport.endpoint import server_key
 from letta_tui.worker.config import WorkerConfig
 from letta_tui.worker.worker import Worker
 
@@ -203,8 +203,6 @@ def wait_for_reading(context: Context, message_id: str, since: float) -> None:
 
 def same_server(config: WorkerConfig, context: Context, send: Send) -> None:
     """Refuse to look for a message on a server it was never sent to."""
-    endpoint = config.endpoint
-    key = server_key(endpoint) if endpoint is not None else f"embedded:{context.profile.name}"
-    if key != send.place.server_key:
+    if key_of(context, config.endpoint) != send.place.server_key:
         where = plain(send.place.server_key)
         raise CommandError(f"Message {send.client_message_id} belongs to another server: {where}.", USAGE)

@@ -15,7 +15,7 @@ from letta_tui.protocol import Frame
 from letta_tui.transport.client import Client
 from letta_tui.transport.connect import open_connection
 from letta_tui.transport.connection import TransportError
-from letta_tui.transport.endpoint import Endpoint
+from letta_tui.transport.endpoint import Endpoint, server_key
 from letta_tui.transport.environments import Environments
 from letta_tui.worker.ports import KeeperTrouble
 
@@ -26,6 +26,11 @@ def endpoint_of(args: argparse.Namespace, context: Context) -> Endpoint | None:
     """As for the chat; ``None`` is the embedded server. Makes the profile's folders."""
     context.paths.create()
     return endpoint_for(args, context)
+
+
+def key_of(context: Context, endpoint: Endpoint | None) -> str:
+    """What is stored about the server is found under this."""
+    return server_key(endpoint) if endpoint is not None else f"embedded:{context.profile.name}"
 
 
 def ask_hosted(endpoint: Endpoint, question: Callable[[Environments], Awaitable[T]]) -> T:

@@ -106,7 +106,9 @@ def build() -> Parser:
     )
     json_option(explain, "print the evidence as JSON")
 
-    conversations = add("conversations", "list the conversations this client had", "conversations", profile)
+    conversations = add(
+        "conversations", "list the conversations this client had", "conversations", profile, server
+    )
     json_option(conversations, "print a JSON array")
     _conversation_actions(conversations, profile, server)
 

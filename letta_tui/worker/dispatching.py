@@ -136,7 +136,8 @@ class Dispatcher:
 
     def _focused(self, focused: bool) -> None:
         place = self.desk.place
-        if place is not None and not focused:
+        # One that could not be opened is none of this client's.
+        if place is not None and not focused and self.desk.ledger.conversation(place) is not None:
             self.desk.ledger.remember_conversation(place, state={"seen_at": self.desk.now()}, used=False)
 
 

@@ -58,6 +58,9 @@ def test_a_conversation_is_renamed_copied_and_hidden(run: Run, letta_server: Rea
     assert run("conversations", "rename", *at, mine, "A title").code == errors.OK
     copy = run("conversations", "fork", *at, mine).out.strip()
     assert copy not in ("", mine)
+    here = {row["conversation"]: row["title"] for row in json.loads(run("conversations", "--json").out)}
+    assert here[mine] == "A title"
+    assert copy in here
     assert run("conversations", "compact", *at, mine).code == errors.OK
     assert run("conversations", "archive", *at, copy).code == errors.OK
     asked = run("conversations", "delete", *at, copy)
@@ -65,9 +68,11 @@ def test_a_conversation_is_renamed_copied_and_hidden(run: Run, letta_server: Rea
     assert "no command that deletes a conversation" in asked.one_sentence()
     deleted = run("conversations", "delete", *at, copy, "--yes")
     assert (deleted.code, deleted.out[:20]) == (errors.OK, "Archived and hidden.")
-    gone = run("conversations", "rename", *at, "local-conv-99999", "x")
+    gone = run("conversations", *at, "rename", "local-conv-99999", "x")
     assert gone.code == errors.FAILED
-    assert gone.one_sentence()
+    assert "not found" in gone.one_sentence()
+    assert run("send", *at, "--conversation", "local-conv-99999", "hi").code == errors.FAILED
+    assert "local-conv-99999" not in run("conversations").out
 
 
 async def test_machines_are_listed_with_state_age_and_folder(run: Run, folder: Path) -> None:

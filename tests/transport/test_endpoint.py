@@ -29,9 +29,9 @@ def test_addresses_follow_the_servers_rules(given_url: str, used: str) -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("ftp://host", "ws:// or wss://"),
-        ("host:80", "ws:// or wss://"),
-        ("", "ws:// or wss://"),
+        ("ftp://host", "ws://, wss://, http:// or https://"),
+        ("host:80", "ws://, wss://, http:// or https://"),
+        ("", "ws://, wss://, http:// or https://"),
         ("ws://", "no host"),
         ("ws://host:port", "malformed"),
         ("ws://host:99999", "malformed"),
