@@ -192,7 +192,9 @@ def load(file: Path) -> Config:
             raw = tomllib.load(opened)
     except FileNotFoundError:
         return Config(file)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file} is not text in UTF-8 (byte {error.start + 1}).") from None
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{file} is not valid TOML: {error}.") from None
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror or error}.") from None

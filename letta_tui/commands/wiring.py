@@ -245,7 +245,8 @@ def _from_keyring(entry: str) -> str:
     try:
         key = keyring.get_password(service, user or service)
     except Exception as error:  # every backend has errors of its own
-        raise CommandError(f"The keyring gave no answer: {error}.") from None
+        said = (str(error) or type(error).__name__).splitlines()[0].split(". ")[0].rstrip(".")
+        raise CommandError(f"The keyring gave no answer: {said}.") from None
     if not key:
         raise CommandError(f"The keyring has no entry {entry!r}.")
     return key

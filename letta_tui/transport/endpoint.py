@@ -134,7 +134,9 @@ def server_key(endpoint: Endpoint) -> str:
 
 def websocket_url(url: str) -> str:
     """The address to connect to. Raises ``Refused("bad_url")`` with the reason in one sentence."""
-    parts = _split(url, {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}, "ws://, wss://, http:// or https://")
+    parts = _split(
+        url, {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}, "ws://, wss://, http:// or https://"
+    )
     path = parts.path if parts.path not in ("", "/") else "/ws"
     query = urlencode([(k, v) for k, v in parse_qsl(parts.query, keep_blank_values=True) if k != "channel"])
     return parts._replace(path=path, query=query, fragment="").geturl()

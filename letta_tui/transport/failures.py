@@ -44,6 +44,9 @@ def connect_failure(error: BaseException, url: str, *, had_token: bool) -> Refus
         return Refused("bad_url", f"{where} is not a usable address.")
     if isinstance(error, ssl.SSLError):
         return Refused("tls", tls_words(error, where))
+    silent = isinstance(error, ConnectionResetError) and error.errno is None  # http.client found no answer
+    if silent or (isinstance(error, InvalidMessage) and isinstance(error.__cause__, EOFError)):
+        return Refused("not_letta", _hung_up(where, parts.scheme))
     if isinstance(error, InvalidMessage | InvalidHandshake):
         return Refused("not_letta", f"What answers at {where} is not a Letta server: it speaks no WebSocket.")
     if isinstance(error, TimeoutError | asyncio.TimeoutError):
@@ -93,6 +96,12 @@ def tls_words(error: ssl.SSLError, where: str) -> str:
             f"{where} hung up during the TLS handshake: a server that does not speak TLS is reached by ws://."
         )
     return f"TLS with {where} failed: {name or 'the handshake broke off'}."
+
+
+def _hung_up(where: str, scheme: str) -> str:
+    if scheme in ("ws", "http"):
+        return f"{where} hung up without an answer: if it wants TLS, the address begins with wss://."
+    return f"{where} hung up without an answer: is it a Letta server?"
 
 
 def _system_words(error: OSError, where: str) -> tuple[RefusedKind, str]:

@@ -14,6 +14,9 @@ def tls_context(ca_file: Path | None) -> ssl.SSLContext:
     if ca_file is not None:
         try:
             context.load_verify_locations(cafile=ca_file.expanduser())
-        except (OSError, ssl.SSLError):
-            raise Refused("tls", f"The certificate file {ca_file} cannot be used.") from None
+        except ssl.SSLError:
+            raise Refused("tls", f"The certificate file {ca_file} holds no certificate (PEM).") from None
+        except OSError as error:
+            why = error.strerror or "it cannot be read"
+            raise Refused("tls", f"The certificate file {ca_file} cannot be used: {why}.") from None
     return context

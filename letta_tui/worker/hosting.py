@@ -146,7 +146,10 @@ class Hosting:
         elif device == SANDBOX:
             return (await self._open_sandbox(service, opened)).device_id
         if not device:
-            words = "No machine is chosen for this conversation: /device shows those of the account."
+            words = (
+                "No machine is chosen for this conversation: "
+                "/device in the window shows those of the account, 'device' in the profile names one."
+            )
             self._desk.put(NeedsDevice(words))
             raise Undecided(words)
         return device

@@ -96,7 +96,7 @@ def test_a_mistake_is_named_in_one_sentence_with_the_file(tmp_path: Path, text: 
 def test_other_bytes_are_no_toml(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ConfigError, match="not valid TOML"):
+    with pytest.raises(ConfigError, match="not text in UTF-8"):
         load(file)
 
 

@@ -97,7 +97,12 @@ async def test_tls_is_verified_and_its_failure_explained(tmp_path: Path) -> None
         assert "self-signed" in refused.words or "self signed" in refused.words
         connection = await open_connection(direct(server.url, token="t", ca_file=cert))
         await connection.close()
-        assert "cannot be used" in (await refusal(server.url, ca=tmp_path / "none")).words
+        assert "No such file" in (await refusal(server.url, ca=tmp_path / "none")).words
+        assert "holds no certificate" in (await refusal(server.url, ca=Path(__file__))).words
+        unencrypted = server.url.replace("wss:", "ws:")
+        assert "begins with wss://" in (await refusal(unencrypted)).words
+        with pytest.raises(Refused, match="begins with wss://"):
+            await open_socket(unencrypted, "t")
     other, cert = certificate(tmp_path, "10.0.0.1")
     async with FakeServer(tls=other) as server:
         refused = await refusal(server.url, ca=cert)
