@@ -35,7 +35,7 @@ def in_words(error: sqlite3.Error, path: Path) -> LedgerError:
     if isinstance(error, sqlite3.IntegrityError) and "illegal move" in str(error):
         return IllegalMove(str(error))
     if code in _FULL:
-        return LedgerUnwritable(f"The disk is full, so the message cannot be kept safe ({path}).")
+        return LedgerUnwritable(f"The disk is full, so nothing can be kept safe ({path}).")
     if code in _LOCKED:
         return LedgerUnwritable(
             f"The ledger has been in use by another process for {BUSY_SECONDS:.0f} seconds ({path})."

@@ -11,6 +11,7 @@ from letta_tui.worker.confining import refusal
 from letta_tui.worker.connecting import Connector
 from letta_tui.worker.controls import Controls
 from letta_tui.worker.desk import AskFailed, Desk
+from letta_tui.worker.drafts import Drafts
 from letta_tui.worker.history import History
 from letta_tui.worker.hosting import Hosting
 from letta_tui.worker.listing import Lists
@@ -38,6 +39,7 @@ class Dispatcher:
     history: History
     connector: Connector
     publisher: Publisher
+    drafts: Drafts
 
     def take(self, intent: want.Intent) -> None:
         """Raises ``LedgerError`` when the disk does not take it. What needs the server goes on beside."""
@@ -50,7 +52,7 @@ class Dispatcher:
                 self._put_away_notes()  # whoever writes has seen them
                 self.sender.submit(intent)
             case want.SaveDraft(text):
-                self._save_draft(text)
+                self.drafts.save(text)
             case want.ResolveSend():
                 self.sender.resolve(intent)
             case want.Abort():
@@ -116,11 +118,6 @@ class Dispatcher:
         if room is not None and room.notes and room.settled_once:
             room.notes.clear()
             self.publisher.touch()
-
-    def _save_draft(self, text: str) -> None:
-        place = self.desk.place
-        if place is not None:
-            self.desk.ledger.save_draft(self.desk.config.window_id, place, text)
 
     async def _older(self, to_start: bool) -> None:
         desk = self.desk

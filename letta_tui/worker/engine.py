@@ -18,6 +18,7 @@ from letta_tui.worker.connecting import Connector, Open
 from letta_tui.worker.controls import Controls
 from letta_tui.worker.desk import Desk
 from letta_tui.worker.dispatching import Dispatcher
+from letta_tui.worker.drafts import Drafts
 from letta_tui.worker.entering import Entrance
 from letta_tui.worker.events import Events
 from letta_tui.worker.history import History
@@ -100,7 +101,8 @@ class Engine:
         events.cancel_arrived = controls.cancel_arrived
         self._watch = Watch(desk, connector)
         self._watch.away = living.away
-        self._watch.tick = living.tick
+        drafts = self._drafts = Drafts(desk)
+        self._watch.ticks = (living.tick, drafts.tick)
         self._dispatcher = Dispatcher(
             desk=desk,
             sender=sender,
@@ -115,6 +117,7 @@ class Engine:
             history=history,
             connector=connector,
             publisher=publisher,
+            drafts=drafts,
         )
         salvage = ledger.opening.salvage
         if salvage is not None:
@@ -136,7 +139,8 @@ class Engine:
             intent = await self._inbox.get()
             if isinstance(intent, want.Quit):
                 await self._quit(intent)
-                return Closed()
+                lost = self._drafts.lost()
+                return Closed(lost, 1) if lost else Closed()
             try:
                 self._dispatcher.take(intent)
             except LedgerError as error:

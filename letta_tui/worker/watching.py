@@ -25,7 +25,7 @@ class Watch:
         self._desk = desk
         self._connector = connector
         self.away: Callable[[Gap], None] = lambda gap: None
-        self.tick: Callable[[], None] = lambda: None  # each second
+        self.ticks: tuple[Callable[[], None], ...] = ()  # each second
 
     async def run(self) -> None:
         before = self._read()
@@ -35,7 +35,8 @@ class Watch:
             now = self._read()
             gap = gap_between(before, now, TICK)
             before = now
-            self.tick()
+            for tick in self.ticks:
+                tick()
             if gap is not None:
                 self._woke(gap)
                 await self._probe(PROBE / 2)
