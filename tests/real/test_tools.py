@@ -18,6 +18,7 @@ import pytest
 from letta_tui.ledger.store import Ledger
 from letta_tui.seam.intents import Abort, Decide
 from letta_tui.seam.state import ApprovalView, ToolView
+from letta_tui.seam.updates import Notice
 from letta_tui.tools import mcp
 from letta_tui.tools.values import McpServer, Tool
 from letta_tui.transport.endpoint import direct
@@ -75,6 +76,15 @@ def tool_of(seat: Seat) -> ToolView:
 def states(folder: Path) -> list[str]:
     with Ledger.open(folder / "ledger.sqlite3", Hands().stamp) as ledger:
         return [call.state for place in ledger.conversations() for call in ledger.tool_calls(place.place)]
+
+
+def said(seat: Seat, words: str) -> Callable[[], bool]:
+    return lambda: any(words in update.text for update in seat.seen if isinstance(update, Notice))
+
+
+def offered(server: RealServer, words: str) -> set[str]:
+    """The tools the model was offered with the message that has these words in it."""
+    return set(server.model_requests(words)[0]["tools"])
 
 
 def told(seat: Seat, words: str) -> Callable[[], bool]:
@@ -353,8 +363,19 @@ async def test_tools_of_an_mcp_server_are_offered_called_and_ended_with_the_sess
         await seat.said('sum? [[call small__add {"a":2,"b":3} ==> say fin]]')
         await seat.reply("fin")
         assert tool_of(seat).result == "sum 5"
+        # It says in mid-turn that it has other tools: the model is offered those from the next message on.
+        await seat.said("other ones? [[call small__grow {} ==> say fin2]]")
+        await seat.reply("fin2")
+        await seat.until(said(seat, "small__grown"), what="what is registered now")
+        await seat.rest()
+        await seat.said("grown? [[call small__grown {} ==> say fin3]]")
+        await seat.reply("fin3")
+        assert tool_of(seat).result == "grown"
         assert _runs_now(int(pids.read_text()))
     assert not _runs_now(int(pids.read_text()))
+    before, after = (offered(letta_server, words) for words in ("sum?", "grown?"))
+    assert after - before == {"small__grown"}
+    assert before - after == {"small__broken"}
 
 
 async def test_what_a_conversation_had_is_sent_again(letta_server: RealServer, tmp_path: Path) -> None:
