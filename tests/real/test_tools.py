@@ -7,11 +7,10 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -26,6 +25,7 @@ from letta_tui.worker.config import Hands, Target
 from letta_tui.worker.crashpoints import VARIABLE
 from tests.support.seat import Seat, config_for
 from tests.support.server import RealServer, until
+from tests.support.wire import Wire
 
 pytestmark = pytest.mark.real
 
@@ -249,42 +249,6 @@ async def test_a_card_of_an_earlier_connection_says_that_allowing_it_cannot_run_
             seat.send(Decide(fresh.request_id, "allow"))
             await seat.reply("fin2")
     assert len(runs(tmp_path)) == 1
-
-
-class Wire:
-    """Stands between client and server, and can be cut without a word."""
-
-    def __init__(self, url: str) -> None:
-        self._port = urlsplit(url).port
-        self.opened: list[asyncio.StreamWriter] = []
-
-    async def __aenter__(self) -> Wire:
-        self._server = await asyncio.start_server(self._join, "127.0.0.1", 0)
-        self.url = f"ws://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/ws"
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self.cut()
-        self._server.close()
-
-    def cut(self) -> None:
-        for writer in self.opened:
-            writer.transport.abort()
-
-    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection("127.0.0.1", self._port)
-        self.opened += [writer]
-        with suppress(ConnectionError):
-            await asyncio.gather(_pipe(reader, back), _pipe(there, writer))
-
-
-async def _pipe(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    try:
-        while data := await source.read(65_536):
-            target.write(data)
-            await target.drain()
-    finally:
-        target.transport.abort()
 
 
 @pytest.mark.parametrize(
