@@ -13,6 +13,7 @@ from letta_tui.commands.server import ask_server, endpoint_of, key_of, sure
 from letta_tui.ledger.values import Remembered
 from letta_tui.protocol import Frame, commands
 from letta_tui.transport.endpoint import Endpoint
+from letta_tui.worker.session import of_a_copy
 
 NO_DELETE = "The App Server has no command that deletes a conversation."
 COMPACT_SECONDS = 300.0  # a model writes the summary
@@ -47,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
             raise CommandError("The server did not name the copy.", FAILED)
         if known is not None:
             there = replace(known.place, conversation_id=copy["id"])
-            _remember(context, replace(known, place=there), title=str(copy.get("summary") or ""))
+            copied = replace(known, place=there, state=of_a_copy(known.state))
+            _remember(context, copied, title=str(copy.get("summary") or ""))
         print(plain(copy["id"]))
     else:
         ask(commands.conversation_compact(name, agent_id=agent or None), COMPACT_SECONDS)
@@ -70,4 +72,6 @@ def _remember(context: Context, known: Remembered | None, *, title: str) -> None
     """So that the list of this client's conversations says the same."""
     with open_ledger(context.paths) as ledger:
         if ledger is not None and known is not None:
-            ledger.remember_conversation(known.place, title=title, agent_name=known.agent_name, used=False)
+            ledger.remember_conversation(
+                known.place, title=title, agent_name=known.agent_name, state=known.state, used=False
+            )

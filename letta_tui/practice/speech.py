@@ -15,6 +15,7 @@ HUMAN_RATE = 28.0  # fragments a second
 SLOW_RATE = 5.0
 
 _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+_SUMMARY = re.compile(r'^\{"type": ?"system_alert".*$', re.MULTILINE)
 _DENIED = re.compile(r"den(?:ied|y)|declined|rejected|not (?:approved|permitted)", re.IGNORECASE)
 _REASON = re.compile(r"(?:reason|feedback|message)\s*:\s*(.+)", re.IGNORECASE | re.DOTALL)
 
@@ -48,8 +49,9 @@ def read(request: Mapping[str, Any]) -> Ask:
         for call in message.get("tool_calls") or ():
             names[str(call.get("id"))] = str((call.get("function") or {}).get("name", ""))
         if message.get("role") == "user":
-            # Reminders that the server adds, also on their own after a tool result, are nobody's words.
-            said = _REMINDER.sub("", text_of(message.get("content"))).strip()
+            # Nobody's words: reminders that the server adds, also on their own after a tool result, and the
+            # summary of what came before.
+            said = _SUMMARY.sub("", _REMINDER.sub("", text_of(message.get("content")))).strip()
             if said:
                 joined = start >= 0 and all(m.get("role") == "user" for m in messages[start:index])
                 user, start = (f"{user}\n{said}" if joined else said), index

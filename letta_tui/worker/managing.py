@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from letta_tui.ledger.errors import LedgerError
@@ -20,6 +21,7 @@ from letta_tui.worker.desk import AskFailed, Desk
 from letta_tui.worker.judging import Judge
 from letta_tui.worker.picking import CreateIt, OpenIt
 from letta_tui.worker.publishing import Publisher
+from letta_tui.worker.session import of_a_copy
 
 COMPACT_SECONDS = 300.0  # a model writes the summary
 _DOING = {
@@ -88,7 +90,19 @@ class Manager:
         new = copy.get("id") if isinstance(copy, Mapping) else None
         if not isinstance(new, str):
             raise AskFailed("The server did not name the copy.")
+        self._remember_copy(agent, conversation, new)
         self.go(OpenIt(agent, new, "the copy"))
+        self._desk.tell("You go on in the copy now; the other one stays as it is.")
+
+    def _remember_copy(self, agent: str, conversation: str, copy: str) -> None:
+        """It goes on with the folder, the mode and the tools of the one it was copied from."""
+        link = self._desk.link
+        known = self._desk.ledger.conversation(Place(link.server_key, agent, conversation)) if link else None
+        if known is not None:
+            there = replace(known.place, conversation_id=copy)
+            self._desk.ledger.remember_conversation(
+                there, agent_name=known.agent_name, state=of_a_copy(known.state), used=False
+            )
 
     def _remember_title(self, agent: str, conversation: str, title: str) -> None:
         link = self._desk.link
@@ -102,6 +116,11 @@ class Manager:
         desk = self._desk
         body = {"name": intent.name, "model": intent.model}
         if desk.link is None and self.create_unconnected is not None:
+            if intent.personality:
+                desk.tell(
+                    "Presets are made over a connection, and there is none yet: a plain one can be made now."
+                )
+                return
             try:
                 self.go(CreateIt(await self.create_unconnected(body), "a new agent"))
             except TransportError as error:

@@ -8,6 +8,8 @@ from typing import Any
 
 from letta_tui.worker.config import WorkerConfig
 
+_SCOPED = ("mode", "cwd", "skill_sources", "toolset", "device", "external_tools")
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -25,6 +27,11 @@ class Session:
             "toolset": dict(self.toolset) if self.toolset is not None else None,
             "device": self.device,
         }
+
+
+def of_a_copy(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What a copy of a conversation takes over of what was stored with it; what happened there is its own."""
+    return {key: state[key] for key in _SCOPED if key in state}
 
 
 def session_of(config: WorkerConfig, state: Mapping[str, Any], *, device: str = "") -> Session:

@@ -118,8 +118,9 @@ async def test_switching_and_starting_conversations(letta_server: RealServer, tm
 
 async def test_a_wedged_conversation_goes_on_in_a_copy(own_server: RealServer, tmp_path: Path) -> None:
     """The only window dies in mid-reply and nobody else holds the conversation: the server wedges it."""
+    target, folder = Target(agent_id=own_server.agent_id, new=True), str(tmp_path)
     first = await Seat.start(
-        config_for(own_server, tmp_path, target=Target(agent_id=own_server.agent_id, new=True))
+        config_for(own_server, tmp_path, target=target, cwd=folder, mode="strict")
     ).ready()
     await first.said("[[words 200 rate=20]]")
     await first.until(lambda: first.texts("assistant"), what="the first words")
@@ -136,6 +137,7 @@ async def test_a_wedged_conversation_goes_on_in_a_copy(own_server: RealServer, t
         second.send(AnswerQuestion(question.id, "fork"))
         await second.until(lambda: second.status.conversation_id != wedged, what="the copy")
         await second.ready()
+        assert (second.status.cwd, second.status.mode) == (folder, "strict")
         await second.said("[[say in the copy]]")
         await second.reply("in the copy")
         await second.rest()
