@@ -14,7 +14,9 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError("--url and --agent belong to an action here, such as `rename`.", USAGE)
     context = load_context(args)
     with open_ledger(context.paths, to_read=True) as ledger:
-        found = ledger.conversations() if ledger is not None else ()
+        known = ledger.conversations() if ledger is not None else ()
+    # Of one that was forgotten nothing but its place is left.
+    found = [item for item in known if item.title or item.agent_name or item.state or item.open_sends]
     if args.json:
         show_json(
             [

@@ -86,12 +86,14 @@ class NewConversation:
 
 @dataclass(frozen=True, slots=True)
 class ManageConversation:
-    """Rename (``title``), archive, unarchive, fork, compact or delete a conversation on the server."""
+    """Rename (``title``), archive, unarchive, fork, compact or delete a conversation on the server.
+    ``forget``: once it is deleted there, what this client stored about it is erased too."""
 
     agent_id: str
     conversation_id: str
     what: Management
     title: str = ""
+    forget: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +148,13 @@ class CreateAgent:
 
 @dataclass(frozen=True, slots=True)
 class ManageAgent:
-    """Rename an agent (``name``), or delete it on the server with everything that is its own."""
+    """Rename an agent (``name``), or delete it on the server with everything that is its own.
+    ``forget``: after that, what this client stored about its conversations is erased too."""
 
     agent_id: str
     what: Literal["rename", "delete"]
     name: str = ""
+    forget: bool = False
 
 
 @dataclass(frozen=True, slots=True)

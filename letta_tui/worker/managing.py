@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -74,10 +74,10 @@ class Manager:
             elif intent.what == "delete":
                 # No command of this server deletes a conversation; hidden and archived is as far as it goes.
                 await desk.ask(commands.conversation_update(conversation, archived=True, hidden=True))
-                desk.tell(
-                    "Archived and hidden: this server cannot delete a conversation. "
-                    "What this client stored about it can be forgotten."
-                )
+                if intent.forget:
+                    self.forget(ForgetConversation(agent, conversation))
+                else:
+                    desk.tell("Archived and hidden: this server cannot delete a conversation.")
         except AskFailed as failed:
             desk.tell(f"{_DOING[intent.what]} did not work: {failed.words}", "error")
 
@@ -160,9 +160,9 @@ class Manager:
                 desk.tell("You are talking to this agent: open another one first.", "warning")
             else:
                 await desk.ask(commands.agent_delete(agent), 60.0)
-                desk.tell(
-                    "Deleted. What this program stored of its conversations stays until it is forgotten."
-                )
+                desk.tell("The agent is deleted.")
+                if intent.forget:
+                    self._forget_all(agent)
         except AskFailed as failed:
             desk.tell(f"{_DOING[intent.what]} did not work: {failed.words}", "error")
 
@@ -191,16 +191,26 @@ class Manager:
         desk.tell("Erased here. What reached the server stays in its history.")
 
     def forget(self, intent: ForgetConversation) -> None:
+        self._forget([Place(self._server_key(), intent.agent_id, intent.conversation_id)])
+
+    def _forget_all(self, agent_id: str) -> None:
+        known = self._desk.ledger.conversations(self._server_key(), agent_id)
+        self._forget([each.place for each in known])
+
+    def _server_key(self) -> str:
         desk = self._desk
-        key = desk.link.server_key if desk.link else (desk.place.server_key if desk.place else "")
+        return desk.link.server_key if desk.link else (desk.place.server_key if desk.place else "")
+
+    def _forget(self, places: Sequence[Place]) -> None:
+        desk, count = self._desk, 0
         try:
-            place = Place(key, intent.agent_id, intent.conversation_id)
-            count = desk.ledger.forget(place)
-            desk.cache.forget(place)
+            for place in places:
+                count += desk.ledger.forget(place)
+                desk.cache.forget(place)
         except LedgerError as error:
             desk.tell(error.words, "error")
             return
-        if desk.room is not None and desk.room.place == place:
+        if desk.room is not None and desk.room.place in places:
             desk.room.forgotten = True
             self._judge.refresh(desk.room)
             self._publisher.touch()

@@ -62,10 +62,10 @@ class Commands:
     def command_conversations(self, argument: str) -> None:
         self._conversations_of(None)
 
-    def _conversations_of(self, only_agent: str | None) -> None:
+    def _conversations_of(self, only_agent: str | None, name: str = "") -> None:
         from letta_tui.ui.dialogs.lists import NEW, ConversationPicker, manage_picker
 
-        picker = ConversationPicker(self._port, self._screen.options.clock, only_agent)
+        picker = ConversationPicker(self._port, self._screen.options.clock, only_agent, name)
 
         def chosen(what: str | None) -> None:
             if what is None:
@@ -101,9 +101,12 @@ class Commands:
             self._sure(
                 f"Hide “{one_line(title, 50)}”?",
                 "The server has no command that deletes a conversation. It is archived and hidden there, "
-                "with everything in it; what this program stored about it can be forgotten besides.",
+                "with everything in it. What this program stored about it stays, unless it is forgotten.",
                 "Archive and hide it",
-                lambda: self._port.send(ManageConversation(agent, conversation, "delete")),
+                lambda forget: self._port.send(
+                    ManageConversation(agent, conversation, "delete", forget=forget)
+                ),
+                more="Archive and hide it, and forget it here",
             )
         elif action is not None and (what := _AT_ONCE.get(action)):
             self._port.send(ManageConversation(agent, conversation, what))
@@ -117,14 +120,15 @@ class Commands:
 
         self._screen.app.push_screen(Ask("A title for this conversation", title), named)
 
-    def _sure(self, title: str, words: str, yes: str, then: Callable[[], None]) -> None:
+    def _sure(self, title: str, words: str, yes: str, then: Callable[[bool], None], more: str = "") -> None:
+        """``then`` is told whether it was ``more`` that was chosen."""
         from letta_tui.ui.dialogs.lists import confirm
 
         def answered(answer: str | None) -> None:
-            if answer == "yes":
-                then()
+            if answer in ("yes", "more"):
+                then(answer == "more")
 
-        self._screen.app.push_screen(confirm(title, words, yes), answered)
+        self._screen.app.push_screen(confirm(title, words, yes, more), answered)
 
     def _here(self) -> tuple[str, str] | None:
         status = self._screen.status
@@ -166,7 +170,7 @@ class Commands:
                     manage_agent_picker(name), lambda action: self._manage_agent(action, agent, name)
                 )
             elif what:
-                self._conversations_of(what)
+                self._conversations_of(what, picker.name_of(what))
 
         self._screen.app.push_screen(picker, chosen)
 
@@ -183,7 +187,7 @@ class Commands:
         from letta_tui.ui.dialogs.picker import Ask
 
         if action == "open":
-            self._conversations_of(agent)
+            self._conversations_of(agent, name)
         elif action == "rename":
 
             def named(text: str | None) -> None:
@@ -196,7 +200,8 @@ class Commands:
                 f"Delete the agent “{one_line(name, 50)}”?",
                 "The server deletes it with its memory and its conversations. This cannot be taken back.",
                 "Delete the agent",
-                lambda: self._port.send(ManageAgent(agent, "delete")),
+                lambda forget: self._port.send(ManageAgent(agent, "delete", forget=forget)),
+                more="Delete the agent, and forget its conversations here",
             )
 
     def command_profile(self, argument: str) -> None:
@@ -264,7 +269,7 @@ class Commands:
             return
         if wanted == "unrestricted":
             self._sure("Ask for nothing?", _UNRESTRICTED, "Run everything without asking",
-                       lambda: self._port.send(SetMode("unrestricted")))  # fmt: skip
+                       lambda _: self._port.send(SetMode("unrestricted")))  # fmt: skip
             return
         self._port.send(SetMode(wanted))
 
@@ -347,7 +352,7 @@ class Commands:
                     "It is erased from the records, caches and drafts of this computer. "
                     "The server keeps its copy.",
                     "Erase it here",
-                    lambda: self._port.send(Redact(message_id)),
+                    lambda _: self._port.send(Redact(message_id)),
                 )
 
         self._screen.app.push_screen(Picker("Which message?", items), chosen)
@@ -361,5 +366,5 @@ class Commands:
             f"Forget “{one_line(title, 50)}” here?" if title else "Forget this conversation here?",
             "What this program stored about it is erased. The server's copy is not touched.",
             "Forget it",
-            lambda: self._port.send(ForgetConversation(agent, conversation)),
+            lambda _: self._port.send(ForgetConversation(agent, conversation)),
         )

@@ -31,8 +31,11 @@ class ConversationPicker(Picker):
 
     BINDINGS = bindings("conversations")
 
-    def __init__(self, port: WorkerPort, clock: Callable[[], float], agent_id: str | None = None) -> None:
-        super().__init__("Conversations", loading="Asking the server…")
+    def __init__(
+        self, port: WorkerPort, clock: Callable[[], float], agent_id: str | None = None, agent_name: str = ""
+    ) -> None:
+        of_whom = f" of {one_line(agent_name, 40)}" if agent_name else ""
+        super().__init__(f"Conversations{of_whom}", loading="Asking the server…")
         self._agent_id = agent_id
         self._port = port
         self._clock = clock
@@ -67,7 +70,8 @@ class ConversationPicker(Picker):
             self.words(update.error)
             self._found = update.items
             items = tuple(self._item(i) for i in update.items)
-            self.fill(items, empty="There are none here." if not items else "")
+            none = "There are none here." if self._asked else "There are none yet: Ctrl+N starts one."
+            self.fill(items, empty="" if items else none)
 
     def _item(self, each: ConversationItem) -> Item:
         notes = [each.note]  # first: the end is cut off where there is little room
@@ -125,11 +129,12 @@ def manage_picker(title: str, archived: bool) -> Picker:
     )
 
 
-def confirm(title: str, words: str, yes: str) -> Picker:
-    """A question whose harmless answer comes first; returns "yes" for the other one."""
+def confirm(title: str, words: str, yes: str, more: str = "") -> Picker:
+    """A question whose harmless answer comes first; returns "yes" for the other one, "more" for a third."""
+    third = (Item("more", more, style="$error"),) if more else ()
     return Picker(
         title,
-        (Item("no", "No, leave it as it is"), Item("yes", yes, style="$error")),
+        (Item("no", "No, leave it as it is"), Item("yes", yes, style="$error"), *third),
         words=words,
         searchable=False,
     )
