@@ -132,10 +132,13 @@ class Dispatcher:
             )
 
     def _focused(self, focused: bool) -> None:
-        place = self.desk.place
-        # One that could not be opened is none of this client's.
-        if place is not None and not focused and self.desk.ledger.conversation(place) is not None:
-            self.desk.ledger.remember_conversation(place, state={"seen_at": self.desk.now()}, used=False)
+        room = self.desk.room
+        # Before recovery has told what happened meanwhile, nobody has seen it: a window may start without
+        # the focus. And a conversation that could not be opened is none of this client's.
+        if focused or room is None or not room.settled_once:
+            return
+        if self.desk.ledger.conversation(room.place) is not None:
+            self.desk.ledger.remember_conversation(room.place, state={"seen_at": self.desk.now()}, used=False)
 
 
 async def _stop(controls: Controls) -> None:

@@ -14,7 +14,7 @@ from letta_tui.conversation.reconcile import Policy
 from letta_tui.ledger.store import Ledger
 from letta_tui.ledger.transitions import ENDED
 from letta_tui.ledger.values import Place
-from letta_tui.seam.intents import Decide, ResolveSend
+from letta_tui.seam.intents import Decide, FocusChanged, ResolveSend
 from letta_tui.seam.updates import ApprovalsChanged, SendsChanged
 from letta_tui.transport.endpoint import server_key
 from letta_tui.worker.config import Hands, Target, WorkerConfig
@@ -45,6 +45,9 @@ class World:
         self.seats: list[Seat] = []
 
     async def window(self, **changes: Any) -> Seat:
+        return await self.start(**changes).ready()
+
+    def start(self, **changes: Any) -> Seat:
         values: dict[str, Any] = {
             "ledger_path": self.path,
             "endpoint": self.server.endpoint,
@@ -54,7 +57,7 @@ class World:
         }
         seat = Seat.start(WorkerConfig(**{**values, **changes}), self.server.open)
         self.seats.append(seat)
-        return await seat.ready()
+        return seat
 
     def ledger(self) -> Ledger:
         return Ledger.open(self.path, Hands().stamp)
@@ -277,6 +280,21 @@ async def test_what_the_keeper_saw_while_the_connection_was_lost_is_told(world: 
     world.server.cut()
     seen = await seat.until(lambda: seat.recovery and seat.recovery.notes, what="a note")
     assert seen == ("Meanwhile: the turn ended after 41 s; Bash ran.",)
+
+
+async def test_a_window_that_starts_without_the_focus_tells_what_happened_too(world: World) -> None:
+    keeper = Keeper(world.server)
+    await (await world.window(keeper=keeper)).quit()
+    left = time.time()
+    keeper.noted = [
+        EndNote(left, AGENT, "conv-1", "none", "", what="left"),
+        EndNote(left + 0.01, AGENT, "conv-1", "done", "", seconds=41.0),
+    ]
+    world.clock.ahead = 30.0
+    again = world.start(keeper=keeper)
+    again.send(FocusChanged(False))
+    seen = await again.until(lambda: again.recovery and again.recovery.notes, what="what happened")
+    assert seen == ("While you were away: the turn ended after 41 s.",)
 
 
 @pytest.mark.parametrize("saw", ["its end", "another's end", "nothing"])
