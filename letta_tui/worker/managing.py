@@ -223,6 +223,8 @@ def _compaction_words(value: object) -> str:
     before = after = None
     if isinstance(value, Mapping):
         before, after = value.get("num_messages_before"), value.get("num_messages_after")
+    if before == 0:
+        return "There was nothing to summarise yet."
     if isinstance(before, int) and isinstance(after, int):
         return f"Summarised: {before} messages became {after}."
     return "Summarised."
