@@ -75,7 +75,8 @@ class Manager:
                 # No command of this server deletes a conversation; hidden and archived is as far as it goes.
                 await desk.ask(commands.conversation_update(conversation, archived=True, hidden=True))
                 if intent.forget:
-                    self.forget(ForgetConversation(agent, conversation))
+                    place = Place(self._server_key(), agent, conversation)
+                    self._forget([place], "It is archived and hidden there.")
                 else:
                     desk.tell("Archived and hidden: this server cannot delete a conversation.")
         except AskFailed as failed:
@@ -160,9 +161,11 @@ class Manager:
                 desk.tell("You are talking to this agent: open another one first.", "warning")
             else:
                 await desk.ask(commands.agent_delete(agent), 60.0)
-                desk.tell("The agent is deleted.")
                 if intent.forget:
-                    self._forget_all(agent)
+                    known = desk.ledger.conversations(self._server_key(), agent)
+                    self._forget([each.place for each in known], "The agent is deleted.")
+                else:
+                    desk.tell("The agent is deleted.")
         except AskFailed as failed:
             desk.tell(f"{_DOING[intent.what]} did not work: {failed.words}", "error")
 
@@ -191,17 +194,15 @@ class Manager:
         desk.tell("Erased here. What reached the server stays in its history.")
 
     def forget(self, intent: ForgetConversation) -> None:
-        self._forget([Place(self._server_key(), intent.agent_id, intent.conversation_id)])
-
-    def _forget_all(self, agent_id: str) -> None:
-        known = self._desk.ledger.conversations(self._server_key(), agent_id)
-        self._forget([each.place for each in known])
+        place = Place(self._server_key(), intent.agent_id, intent.conversation_id)
+        self._forget([place], "The server's copy is not touched.")
 
     def _server_key(self) -> str:
         desk = self._desk
         return desk.link.server_key if desk.link else (desk.place.server_key if desk.place else "")
 
-    def _forget(self, places: Sequence[Place]) -> None:
+    def _forget(self, places: Sequence[Place], besides: str) -> None:
+        """``besides``: what was done on the server, in a sentence."""
         desk, count = self._desk, 0
         try:
             for place in places:
@@ -214,9 +215,7 @@ class Manager:
             desk.room.forgotten = True
             self._judge.refresh(desk.room)
             self._publisher.touch()
-        desk.tell(
-            f"Forgotten here: {count} message{'' if count == 1 else 's'}. The server's copy is not touched."
-        )
+        desk.tell(f"Forgotten here: {count} message{'' if count == 1 else 's'}. {besides}")
 
 
 def _compaction_words(value: object) -> str:
