@@ -58,10 +58,13 @@ def create(args: argparse.Namespace) -> int:
             raise CommandError("The presets belong to the App Server; the hosted service has none.", USAGE)
         agent = ask_hosted(endpoint, lambda service: service.create_agent(body))
         return _told(args, agent)
-    if model := args.model or body.get("model"):
-        _check_model(str(model), ask_server(endpoint, context, commands.list_models()).raw)
+    models = ask_server(endpoint, context, commands.list_models()).raw
+    if model := str(args.model or body.get("model") or ""):
+        _check_model(model, models)
+    elif model := _only_model(models):
+        body["model"] = model  # the server would take one of its own liking, with a provider or without
     if args.personality:
-        preset = commands.create_agent(args.personality, model=args.model, pin_global=False)
+        preset = commands.create_agent(args.personality, model=model or None, pin_global=False)
         agent = str(ask_server(endpoint, context, preset).raw.get("agent_id"))
         if args.name:
             ask_server(endpoint, context, commands.agent_update(agent, {"name": args.name}))
@@ -97,6 +100,12 @@ def _check_model(name: str, answer: Mapping[str, Any]) -> None:
             f"Did you mean {plain(near[0])}?" if near else f"It has {plain(', '.join(sorted(known)), 200)}."
         )
         raise CommandError(f"The server has no model {plain(name)!r}. {meant}")
+
+
+def _only_model(answer: Mapping[str, Any]) -> str:
+    """The one model that can be used there; "" where there is a choice, or none."""
+    handles = answer.get("available_handles")
+    return str(handles[0]) if isinstance(handles, list) and len(handles) == 1 else ""
 
 
 def _told(args: argparse.Namespace, agent: str) -> int:

@@ -39,7 +39,10 @@ def test_an_agent_is_made_renamed_and_deleted(run: Run, letta_server: RealServer
     unknown = run("agents", "create", *at, "--model", "openai-compatible/practise")
     assert unknown.code == errors.FAILED
     assert f"Did you mean {MODEL_HANDLE}?" in unknown.one_sentence()
-    names = {row["id"]: row["name"] for row in json.loads(run("agents", *at, "--json").out)}
+    rows = json.loads(run("agents", *at, "--json").out)
+    names = {row["id"]: row["name"] for row in rows}
+    # The only model there is, since none was named.
+    assert next(row["model"] for row in rows if row["id"] == bea) == MODEL_HANDLE
     assert (names[made], names[bea], names[cleo]) == ("Ada B", "Bea", "Cleo")
     refused = run("agents", "delete", *at, made)
     assert refused.code == errors.USAGE
