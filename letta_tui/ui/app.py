@@ -15,6 +15,7 @@ from letta_tui.seam.intents import FocusChanged, Quit
 from letta_tui.seam.updates import Attention, Closed, Update
 from letta_tui.ui.chat.draft import Draft
 from letta_tui.ui.chat.screen import ChatScreen
+from letta_tui.ui.clicks import Press, pressed
 from letta_tui.ui.field import Field
 from letta_tui.ui.keys import bindings
 from letta_tui.ui.options import AppOptions, Theme
@@ -52,6 +53,10 @@ class LettaTuiApp(App[int], inherit_bindings=False):
         self.keys = Keys()
         self.key_time = 0.0
         """When the key that is being handled was read from the terminal (monotonic seconds)."""
+        self.press: Press | None = None
+        """The answer on which the button of the mouse last went down."""
+        self.press_time = 0.0
+        """When it did (monotonic seconds)."""
         self.window_focused = True
         self._frames: Timer | None = None
         self._saying_goodbye = False
@@ -124,6 +129,9 @@ class LettaTuiApp(App[int], inherit_bindings=False):
                 return
         elif isinstance(event, events.Paste) and not event.is_forwarded:
             self.chat.paste_seen()
+        elif isinstance(event, events.MouseDown) and not event.is_forwarded:
+            self.press_time = event.time
+            self.press = pressed(self.screen, event)
         await super().on_event(event)
 
     async def _run_bindings(self, key: str) -> bool:
@@ -140,6 +148,7 @@ class LettaTuiApp(App[int], inherit_bindings=False):
 
     def on_app_focus(self) -> None:
         self.window_focused = True
+        self.chat.answers_start_over()  # a click that brings the window to the front is no answer
         self.port.send(FocusChanged(True))
 
     def on_app_blur(self) -> None:

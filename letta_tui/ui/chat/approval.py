@@ -1,12 +1,13 @@
 """The card of a tool call that waits for a person.
 
-It never takes the focus. A decision is made in one of two ways:
+It never takes the focus. A decision is made in one of three ways:
 
 * by a chord that cannot be text (F8, F9), if the card was painted before the key was pressed;
 * by a letter, after the person moved the focus to this very card (Tab, F7 or a click) while it was
-  painted. The next card has to be taken up again: a key held down or pressed twice decides one call.
+  painted. The next card has to be taken up again: a key held down or pressed twice decides one call;
+* by a click on a visible answer, which must have stood there for a while (:mod:`letta_tui.ui.clicks`).
 
-No time is measured: a pause in typing is not consent.
+A pause in typing is not consent: no key counts because of the time that has passed.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from textual.widgets import Static
 from letta_tui.seam.intents import Decide, Intent
 from letta_tui.seam.state import ApprovalView
 from letta_tui.ui.chat.painted import Painted
+from letta_tui.ui.clicks import Clickable, answer
 from letta_tui.ui.diff import approval_lines
 from letta_tui.ui.field import Field
 from letta_tui.ui.keys import bindings
@@ -32,11 +34,11 @@ from letta_tui.ui.text.sanitise import one_line, safe
 Behavior = Literal["allow", "deny"]
 
 
-def _keys(keys: list[tuple[str, str]]) -> Content:
-    """Keys and what they do, in one line."""
-    parts: list[tuple[str, str]] = []
-    for key, words in keys:
-        parts += [(key + " ", "bold $primary"), (words + "   ", "$quiet")]
+def _keys(keys: list[tuple[str, str, str]]) -> Content:
+    """Keys, what they do, and the answer that a click on them gives, in one line."""
+    parts: list[Content | str] = []
+    for key, words, name in keys:
+        parts += [answer(Content.assemble((key + " ", "bold $primary"), (words, "$quiet")), name), "   "]
     return Content.assemble(*parts)
 
 
@@ -44,6 +46,8 @@ class ApprovalDock(Vertical, can_focus=True):
     """Shows one call at a time, "2 of 4". ``send`` takes the decision."""
 
     BINDINGS = bindings("approval")
+
+    FOCUS_ON_CLICK = False  # the words would change under the pointer; see ``on_click``
 
     DEFAULT_CSS = """
     ApprovalDock {
@@ -73,13 +77,14 @@ class ApprovalDock(Vertical, can_focus=True):
         self._spent_chord = ""  # the chord that decided last, with no other key since
         self._reason_for: ApprovalView | None = None
         self._head = Painted("approval-head")
+        self._foot_line = Painted("approval-foot")
 
     def compose(self) -> ComposeResult:
         yield self._head
         with VerticalScroll(id="approval-body", can_focus=False):
             yield Static("", markup=False, id="approval-lines")
         yield Field(placeholder="Why not?", id="reason")
-        yield Static("", markup=False, id="approval-foot")
+        yield self._foot_line
 
     # -- state
 
@@ -92,6 +97,11 @@ class ApprovalDock(Vertical, can_focus=True):
         if open_ones:
             return open_ones[0]
         return self._items[0] if self._items else None
+
+    @property
+    def subject(self) -> str:
+        """The call that an answer would be for."""
+        return self.current.request_id if self.current is not None else ""
 
     def _open(self, item: ApprovalView) -> bool:
         return item.state != "deciding" and item.request_id not in self._answered
@@ -134,11 +144,13 @@ class ApprovalDock(Vertical, can_focus=True):
         self.display = item is not None
         if item is None:
             self._head.about("")
+            self._foot_line.about("")
             self._taken = ""
             if had_focus:
                 self.post_message(self.Gone())
             return
         self._head.about(item.request_id)
+        self._foot_line.about(item.request_id)
         width = max(20, self.app.size.width - 6)
         count = f"{item.position} of {item.total}" if item.total > 1 else ""
         head = Content.assemble(
@@ -154,7 +166,7 @@ class ApprovalDock(Vertical, can_focus=True):
         self.query_one("#approval-body").styles.max_height = room
         lines = approval_lines(item, width)
         self.query_one("#approval-lines", Static).update(Content("\n").join(lines))
-        self.query_one("#approval-foot", Static).update(self._foot(item, len(lines) > room))
+        self._foot_line.update(self._foot(item, len(lines) > room))
 
     def _foot(self, item: ApprovalView, more: bool) -> Content:
         lines: list[Content] = []
@@ -168,7 +180,7 @@ class ApprovalDock(Vertical, can_focus=True):
                     Content.styled("This call no longer waits for an answer. Esc closes this.", "$warning")
                 )
             else:
-                lines.append(_keys([("Enter", "deny with this reason"), ("Esc", "back")]))
+                lines.append(_keys([("Enter", "deny with this reason", "enter"), ("Esc", "back", "escape")]))
             return Content("\n").join(lines)
         if not self._open(item):
             done = {"allow": "Allowed", "deny": "Denied"}.get(
@@ -177,20 +189,21 @@ class ApprovalDock(Vertical, can_focus=True):
             lines.append(Content.styled(f"{done}; waiting for the server's word…", "$quiet"))
             return Content("\n").join(lines)
         for number, suggestion in enumerate(item.suggestions[:9], 1):
-            lines.append(
-                Content.assemble(
-                    (f"{number} ", "bold $primary"), (one_line(suggestion.text, 200), "$foreground")
-                )
+            words = Content.assemble(
+                (f"{number} ", "bold $primary"), (one_line(suggestion.text, 200), "$foreground")
             )
+            lines.append(answer(words, f"suggest {number}"))
         if self.has_focus and not self.needs_taking:
-            keys = [("y", "allow"), ("n", "deny"), ("r", "deny with a reason")]
-            if item.suggestions:
-                keys.append(("1…" if len(item.suggestions) > 1 else "1", "allow and remember"))
-            keys.append(("Esc", "back"))
+            keys = [("y", "allow", "allow"), ("n", "deny", "deny"), ("r", "deny with a reason", "reason")]
+            if len(item.suggestions) > 1:
+                keys.append(("1…", "allow and remember", ""))
+            elif item.suggestions:
+                keys.append(("1", "allow and remember", "suggest 1"))
+            keys.append(("Esc", "back", "escape"))
         else:
-            keys = [("F8", "allow"), ("F9", "deny"), ("Tab", "more answers")]
+            keys = [("F8", "allow", "allow"), ("F9", "deny", "deny"), ("Tab", "more answers", "take")]
         if more:
-            keys.append(("F4", "see all"))
+            keys.append(("F4", "see all", "f4"))
         lines.append(_keys(keys))
         return Content("\n").join(lines)
 
@@ -269,12 +282,15 @@ class ApprovalDock(Vertical, can_focus=True):
 
     def action_reason(self) -> None:
         if (item := self._letter()) is not None:
-            self._reason_for = item
-            self.add_class("-reason")
-            self._update()
-            field = self.query_one("#reason", Field)
-            field.value = ""
-            self.screen.set_focus(field)
+            self._open_reason(item)
+
+    def _open_reason(self, item: ApprovalView) -> None:
+        self._reason_for = item
+        self.add_class("-reason")
+        self._update()
+        field = self.query_one("#reason", Field)
+        field.value = ""
+        self.screen.set_focus(field)
 
     def _close_reason(self) -> None:
         self._reason_for = None
@@ -284,6 +300,9 @@ class ApprovalDock(Vertical, can_focus=True):
 
     def on_input_submitted(self, event: Field.Submitted) -> None:
         event.stop()
+        self._deny_with(event.value)
+
+    def _deny_with(self, reason: str) -> None:
         item = self._reason_for
         if item is None:
             return
@@ -292,7 +311,7 @@ class ApprovalDock(Vertical, can_focus=True):
             self._update()
             return
         self._close_reason()
-        self._decide(still, "deny", event.value.strip())
+        self._decide(still, "deny", reason.strip())
 
     def step_back(self) -> bool:
         """Leave the reason of a denial; False when none is being written."""
@@ -305,6 +324,35 @@ class ApprovalDock(Vertical, can_focus=True):
         if self._reason_for is None:
             self.screen.set_focus(self)
             self.take(event.time)
+
+    def on_clickable_answered(self, event: Clickable.Answered) -> None:
+        event.stop()
+        self.clicked(event.answer, event.subject, event.time)
+
+    def clicked(self, name: str, subject: str, time: float) -> None:
+        """A click was meant for the answer ``name`` to the call ``subject``."""
+        item = self.current
+        if item is None or item.request_id != subject or not self._head.seen(subject, time):
+            return
+        if name == "escape":
+            self.app.simulate_key(name)
+        elif name == "enter":
+            self._deny_with(self.query_one("#reason", Field).value)
+        elif name == "f4":
+            self.app.simulate_key(name)
+        elif name == "take":
+            self.screen.set_focus(self)
+            self.take(time)
+        elif self._reason_for is not None or not self._open(item):
+            return
+        elif name == "reason":
+            self._open_reason(item)
+        elif name in ("allow", "deny"):
+            self._decide(item, "allow" if name == "allow" else "deny")
+        elif name.startswith("suggest "):
+            at = int(name.removeprefix("suggest ")) - 1
+            if at < len(item.suggestions):
+                self._decide(item, "allow", ids=(item.suggestions[at].id,))
 
     def watch_has_focus(self, has_focus: bool) -> None:
         super().watch_has_focus(has_focus)

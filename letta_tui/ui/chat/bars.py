@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from textual import events
 from textual.content import Content
 from textual.widget import Widget
 
 from letta_tui.seam.state import ConnectionView, StatusView
+from letta_tui.ui.clicks import Clickable, answer
 from letta_tui.ui.keys import KEYS, key_name
 from letta_tui.ui.text.lines import cells
 from letta_tui.ui.text.sanitise import one_line
@@ -195,22 +196,25 @@ class StatusBar(Bar):
             facts.pop()
 
 
-class KeyBar(Bar):
-    """The keys that do something now, from the bindings that are active; a click is as good as a key."""
+class KeyBar(Bar, Clickable):
+    """The keys that do something now, from the bindings that are active; a click is as good as a key.
+
+    ``subject`` names the tool call that F8 and F9 answer.
+    """
 
     DEFAULT_CSS = "KeyBar { background: $surface; }"
 
-    def __init__(self) -> None:
+    def __init__(self, subject: Callable[[], str]) -> None:
         super().__init__(id="keys")
-        self._spots: list[tuple[int, int, str]] = []  # first column, end, key
+        self._subject = subject
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
 
     def line(self, width: int) -> Content:
+        self.spots.about(self._subject())
         active = self.screen.active_bindings
-        parts: list[tuple[str, str]] = []
-        self._spots = []
+        parts: list[Content | str] = []
         at = 0
         for key in _BAR:
             first = key.keys.split(",")[0]
@@ -222,15 +226,7 @@ class KeyBar(Bar):
             if at + needed > width:
                 break
             if parts:
-                parts.append(("  ", ""))
-                at += 2
-            self._spots.append((at, at + cells(name) + 1 + cells(key.bar), first))
-            parts += [(name + " ", "$primary"), (key.bar, "$quiet")]
-            at += cells(name) + 1 + cells(key.bar)
+                parts.append("  ")
+            parts.append(answer(Content.assemble((name + " ", "$primary"), (key.bar, "$quiet")), first))
+            at += needed
         return Content.assemble(*parts) if parts else Content("")
-
-    async def on_click(self, event: events.Click) -> None:
-        column = event.x - 1
-        for start, end, key in self._spots:
-            if start <= column < end:
-                self.app.simulate_key(key)

@@ -8,8 +8,10 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widgets import Static
 
+from letta_tui.ui.clicks import Clickable
 
-class Painted(Static):
+
+class Painted(Static, Clickable):
     """A piece of a card that notes when what it shows was first painted.
 
     Painting means that the compositor asked for the lines in order to write them to the terminal. The
@@ -17,13 +19,14 @@ class Painted(Static):
     was typed before the card appeared never counts, however late it is handled.
     """
 
-    def __init__(self, widget_id: str) -> None:
-        super().__init__("", markup=False, id=widget_id)
+    def __init__(self, widget_id: str, classes: str = "") -> None:
+        super().__init__("", markup=False, id=widget_id, classes=classes)
         self._subject = ""
         self._since: float | None = None
 
     def about(self, subject: str) -> None:
         """From now on this shows ``subject``."""
+        self.spots.about(subject)
         if subject != self._subject:
             self._subject = subject
             self._since = None

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from textual import events
 from textual.content import Content
 from textual.message import Message
-from textual.widget import Widget
 
 from letta_tui.seam.state import QueueItemView
+from letta_tui.ui.clicks import Clickable, answer
 from letta_tui.ui.keys import bindings
 from letta_tui.ui.text.sanitise import one_line
 
 SHOWN = 4
 
 
-class QueueStrip(Widget, can_focus=True):
+class QueueStrip(Clickable, can_focus=True):
     """One line per waiting message, at most four; ``cancel`` is called with an item's id."""
 
     BINDINGS = bindings("queue")
@@ -88,7 +88,8 @@ class QueueStrip(Widget, can_focus=True):
         else:
             note, colour = one_line(item.note, 80), "$quiet"
         glyph = "◌" if item.held_here else "‖" if item.paused else "·"
-        right = Content.assemble((note + "  ", colour), ("✕" if not item.cancelling else "", "$quiet"))
+        cross = answer(Content.styled("  ✕", "$quiet"), f"cancel {item.item_id}")
+        right = Content.assemble((note, colour), "  " if item.cancelling else cross)
         left = Content.assemble(
             ("▸ " if chosen else f"{glyph} ", "$primary" if chosen else "$quiet"),
             (one_line(item.text, 200), "bold" if chosen else ""),
@@ -122,6 +123,11 @@ class QueueStrip(Widget, can_focus=True):
         if event.y < 1 or row >= len(self._items):
             return
         self._at = row
-        if event.x >= self.size.width - 4:
-            self._cancel_at(row)
         self.refresh()
+
+    def on_clickable_answered(self, event: Clickable.Answered) -> None:
+        event.stop()
+        wanted = event.answer.removeprefix("cancel ")
+        for at, item in enumerate(self._items):
+            if item.item_id == wanted:
+                self._cancel_at(at)

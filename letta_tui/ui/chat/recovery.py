@@ -10,10 +10,10 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
 
 from letta_tui.seam.state import Action, Choice, QuestionView, RecoveryView, SendView
 from letta_tui.ui.chat.painted import Painted
+from letta_tui.ui.clicks import Clickable, answer
 from letta_tui.ui.keys import bindings, key_name
 from letta_tui.ui.text.sanitise import one_line, safe
 from letta_tui.ui.transcript.glyphs import DELIVERY
@@ -32,13 +32,16 @@ class Entry:
 
 
 class ChoiceCard(Vertical, can_focus=True):
-    """A card that never takes the focus. Letters count once the person moved the focus here.
+    """A card that never takes the focus. Letters count once the person moved the focus here, a click where a
+    choice had stood for a while (:mod:`letta_tui.ui.clicks`).
 
     ``choose(id, action)`` is called once per entry; a choice with a risk is asked about first, and only
-    Enter says yes.
+    Enter, or a click on the words that say so, is a yes.
     """
 
     BINDINGS = bindings("recovery")
+
+    FOCUS_ON_CLICK = False  # the words would change under the pointer; see ``on_click``
 
     DEFAULT_CSS = """
     ChoiceCard {
@@ -47,8 +50,6 @@ class ChoiceCard(Vertical, can_focus=True):
         &:focus { border: heavy $secondary; }
         & Painted { height: auto; }
         & VerticalScroll { height: auto; max-height: 14; background: transparent; }
-        & VerticalScroll Static { height: auto; }
-        & .foot { height: auto; }
     }
     """
 
@@ -71,13 +72,16 @@ class ChoiceCard(Vertical, can_focus=True):
         self._asking: Choice | None = None
         self._at = 0
         self._crowded = False
+        self._state = ""  # the subject, and what of the card is hidden
         self._head = Painted(f"{widget_id}-head")
+        self._body = Painted(f"{widget_id}-body")
+        self._foot_line = Painted(f"{widget_id}-foot")
 
     def compose(self) -> ComposeResult:
         yield self._head
         with VerticalScroll(can_focus=False):
-            yield Static("", markup=False, id=f"{self.id}-body")
-        yield Static("", markup=False, id=f"{self.id}-foot", classes="foot")
+            yield self._body
+        yield self._foot_line
 
     def _fill(self, head: tuple[Content, ...], entries: tuple[Entry, ...]) -> None:
         current = self._entry.id if self._entry else ""
@@ -97,6 +101,12 @@ class ChoiceCard(Vertical, can_focus=True):
         self._draw()
 
     @property
+    def _subject(self) -> str:
+        """What a key or a click answers: this message, with these choices."""
+        entry = self._entry
+        return "|".join([entry.id, *(c.key for c in entry.choices)]) if entry else ""
+
+    @property
     def _entry(self) -> Entry | None:
         return self._entries[self._at] if self._at < len(self._entries) else None
 
@@ -113,8 +123,12 @@ class ChoiceCard(Vertical, can_focus=True):
         room = 14 if height >= 30 else 3 if self._crowded else max(3, height // 2 - 3)
         self.query_one(VerticalScroll).styles.max_height = room
         self.query_one(VerticalScroll).display = not folded
-        entry = self._entry
-        self._head.about("|".join([entry.id, *(c.key for c in entry.choices)]) if entry else "")
+        # Where a fold or a question covered it, it is seen anew.
+        hidden = "folded" if folded else self._asking.key if self._asking is not None else ""
+        self._state = f"{hidden} {self._subject}"
+        self._body.about(self._state)
+        self._foot_line.about(self._state)
+        self._head.about(self._subject)
         width = max(20, self.app.size.width - 5)
         # A risk that is asked about must be seen whole, with its answers, also on a low terminal.
         asking = self._asking is not None
@@ -127,31 +141,32 @@ class ChoiceCard(Vertical, can_focus=True):
                 continue
             for first, line in enumerate(each.lines):
                 mark = "▸ " if chosen and first == 0 and len(self._entries) > 1 else "  "
-                lines.append(Content.assemble((mark, "$primary"), line))
+                words = Content.assemble((mark, "$primary"), line)
+                lines.append(words if chosen else answer(words, f"entry {number}"))
             if each.id in self._chosen:
                 lines.append(Content.styled("    one moment…", "$quiet"))
             elif chosen and not asking:
                 lines += _choice_lines(each.choices)
-        body = self.query_one(f"#{self.id}-body", Static)
-        body.update(Content("\n").join(row for line in lines for row in _hanging(line, width - 1)))
-        body.display = bool(lines)
-        foot = self.query_one(f"#{self.id}-foot", Static)
-        foot.update(self._foot())
-        foot.display = bool(self._entries) and not folded
+        self._body.update(Content("\n").join(row for line in lines for row in _hanging(line, width - 1)))
+        self._body.display = bool(lines)
+        self._foot_line.update(self._foot())
+        self._foot_line.display = bool(self._entries) and not folded
 
     def _foot(self) -> Content:
         if self._asking is not None:
+            yes = f"{one_line(self._asking.label, 60)} all the same"
             return Content.assemble(
                 (safe(self._asking.risk) + "\n", "$warning"),
-                ("Enter ", "bold $primary"),
-                (f"{one_line(self._asking.label, 60)} all the same   ", ""),
-                ("Esc ", "bold $primary"),
-                ("no", "$quiet"),
+                answer(Content.assemble(("Enter ", "bold $primary"), (yes, "")), "yes"),
+                "   ",
+                answer(Content.assemble(("Esc ", "bold $primary"), ("no", "$quiet")), "escape"),
             )
         if not self.has_focus:
-            return Content.assemble(("Tab ", "bold $primary"), ("to choose; writing goes on below", "$quiet"))
+            words = Content.assemble(("Tab ", "bold $primary"), ("to choose", "$quiet"))
+            return Content.assemble(answer(words, "take"), ("; writing goes on below", "$quiet"))
         more = [("↑↓ ", "bold $primary"), ("another one   ", "$quiet")] if len(self._entries) > 1 else []
-        return Content.assemble(*more, ("Esc ", "bold $primary"), ("later", "$quiet"))
+        words = Content.assemble(("Esc ", "bold $primary"), ("later", "$quiet"))
+        return Content.assemble(*more, answer(words, "escape"))
 
     def step_back(self) -> bool:
         """Take back the question whether a risk is meant; False when it was not asked."""
@@ -178,8 +193,7 @@ class ChoiceCard(Vertical, can_focus=True):
         entry = self._entry
         if entry is None or entry.id in self._chosen:
             return
-        subject = "|".join([entry.id, *(c.key for c in entry.choices)])
-        if not self._head.seen(subject, event.time):
+        if not self._head.seen(self._subject, event.time):
             return
         if event.key == "enter" and self._asking is not None:
             event.stop()
@@ -189,12 +203,41 @@ class ChoiceCard(Vertical, can_focus=True):
         for choice in entry.choices:
             if event.character and event.character.lower() == choice.key.lower():
                 event.stop()
-                if choice.risk:
-                    self._asking = choice
-                    self._draw()
-                else:
-                    self._go(entry, choice)
+                self._choose_or_ask(entry, choice)
                 return
+
+    def _choose_or_ask(self, entry: Entry, choice: Choice) -> None:
+        if choice.risk:
+            self._asking = choice
+            self._draw()
+        else:
+            self._go(entry, choice)
+
+    def on_click(self, event: events.Click) -> None:
+        self.screen.set_focus(self)
+
+    def on_clickable_answered(self, event: Clickable.Answered) -> None:
+        event.stop()
+        name, entry = event.answer, self._entry
+        if event.subject not in (self._subject, self._state):
+            return
+        if name == "take":
+            self.screen.set_focus(self)
+        elif name.startswith("entry "):
+            self.screen.set_focus(self)
+            self.action_choice(int(name.removeprefix("entry ")) - self._at)
+        elif name == "yes":
+            if self._asking is not None and entry is not None and entry.id not in self._chosen:
+                choice, self._asking = self._asking, None
+                self._go(entry, choice)
+        elif name.startswith("choice "):
+            found = [c for c in entry.choices if f"choice {c.key}" == name] if entry is not None else []
+            if found and entry is not None and entry.id not in self._chosen:
+                if found[0].risk:
+                    self.screen.set_focus(self)  # there Enter and Esc answer the question that follows
+                self._choose_or_ask(entry, found[0])
+        else:
+            self.app.simulate_key(name)
 
     def _go(self, entry: Entry, choice: Choice) -> None:
         if choice.action == "copy":
@@ -216,22 +259,18 @@ def _hanging(line: Content, width: int) -> list[Content]:
 def _choice_lines(choices: tuple[Choice, ...]) -> list[Content]:
     """What risks nothing shares a line, so that a small terminal shows all; a risk has a line of its own."""
     safe_ones = [choice for choice in choices if not choice.risk]
-    together = [
-        part
-        for choice in safe_ones
-        for part in ((f"{choice.key} ", "bold $primary"), (one_line(choice.label, 80) + "   ", ""))
-    ]
+    together = [part for choice in safe_ones for part in (_clickable(choice), "   ")]
     lines = [Content.assemble("    ", *together)] if together else []
     for choice in choices:
         if choice.risk:
-            lines.append(
-                Content.assemble(
-                    (f"    {choice.key} ", "bold $primary"),
-                    (one_line(choice.label, 80) + "  ", ""),
-                    (one_line(choice.risk, 200), "$warning"),
-                )
-            )
+            risk = (one_line(choice.risk, 200), "$warning")
+            lines.append(Content.assemble("    ", _clickable(choice), "  ", risk))
     return lines
+
+
+def _clickable(choice: Choice) -> Content:
+    words = Content.assemble((f"{choice.key} ", "bold $primary"), (one_line(choice.label, 80), ""))
+    return answer(words, f"choice {choice.key}")
 
 
 class RecoveryCard(ChoiceCard):
@@ -250,9 +289,8 @@ class RecoveryCard(ChoiceCard):
         head = [Content.assemble((glyph, "$secondary"), (one_line(recovery.title, 160), "bold"))]
         head += [Content.styled("  " + safe(note), "$quiet") for note in recovery.notes]
         if self.has_notes:
-            head.append(
-                Content.assemble("  ", (key_name("f6") + " ", "bold $primary"), ("puts this away", "$quiet"))
-            )
+            words = Content.assemble((key_name("f6") + " ", "bold $primary"), ("puts this away", "$quiet"))
+            head.append(Content.assemble("  ", answer(words, "f6")))
         entries = tuple(self._entry_of(s, recovery.checking) for s in recovery.sends)
         self._fill(tuple(head), entries)
 

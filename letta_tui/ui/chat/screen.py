@@ -41,6 +41,7 @@ from letta_tui.ui.chat.composer import Composer
 from letta_tui.ui.chat.queue import QueueStrip
 from letta_tui.ui.chat.recovery import QuestionCard, RecoveryCard
 from letta_tui.ui.chat.welcome import FindBar, Welcome
+from letta_tui.ui.clicks import Clickable
 from letta_tui.ui.keys import bindings
 from letta_tui.ui.options import AppOptions
 from letta_tui.ui.transcript import TranscriptView
@@ -96,7 +97,7 @@ class ChatScreen(ActionScreen):
             leave=lambda: self.commands.command_quit(""),
         )
         self.status_bar = StatusBar()
-        self.key_bar = KeyBar()
+        self.key_bar = KeyBar(lambda: self.approvals.subject)
 
     def compose(self) -> ComposeResult:
         yield self.header
@@ -295,6 +296,24 @@ class ChatScreen(ActionScreen):
         from letta_tui.ui.terminal.clipboard import copy
 
         self.say(copy(self.letta, text, what))
+
+    # -- clicks
+
+    def on_screen_resume(self) -> None:
+        self.answers_start_over()
+
+    def answers_start_over(self) -> None:
+        """Nobody looked at them until now: another screen covered them, or another window had the focus."""
+        for part in self.walk_children(Clickable):
+            part.start_over()
+
+    def on_clickable_answered(self, event: Clickable.Answered) -> None:
+        """A key of the key bar was clicked."""
+        chords = {"f8": "allow", "f9": "deny"}
+        if event.answer in chords:
+            self.approvals.clicked(chords[event.answer], event.subject, event.time)
+        else:
+            self.letta.simulate_key(event.answer)
 
     # -- messages of the transcript
 

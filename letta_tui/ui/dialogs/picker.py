@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import monotonic
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Region
 from textual.screen import ModalScreen
+from textual.strip import Strip
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from letta_tui.ui.clicks import DOUBLE
 from letta_tui.ui.field import Field
 from letta_tui.ui.keys import bindings, only
 from letta_tui.ui.text.sanitise import one_line
@@ -28,7 +33,34 @@ class Item:
 
 
 class Options(OptionList, inherit_bindings=False):
-    """The list itself; the keys are the screen's."""
+    """The list itself; the keys are the screen's.
+
+    A click counts when this list was there before it: the second one of a double click may have opened it, or
+    another list may have stood there.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="options")
+        self._held: list[str | None] = []
+        self.since: float | None = None  # painted with these, in monotonic seconds
+
+    def hold(self, options: list[Option]) -> None:
+        """Show these."""
+        ids = [option.id for option in options]
+        if ids != self._held:
+            self._held, self.since = ids, None
+        self.clear_options()
+        self.add_options(options)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        if self.since is None:
+            self.since = monotonic()
+        return super().render_lines(crop)
+
+    def on_click(self, event: events.Click) -> None:
+        pressed: float = getattr(self.app, "press_time", 0.0)
+        if self.since is None or self.since + DOUBLE > pressed:
+            event.prevent_default()
 
 
 class Picker(ModalScreen[str | None], inherit_bindings=False):
@@ -83,7 +115,7 @@ class Picker(ModalScreen[str | None], inherit_bindings=False):
             yield Static(Content(self._words), id="words", classes="-shown" if self._words else "")
             if self._searchable:
                 yield Field(placeholder="type to search", id="filter")
-            yield Options(id="options")
+            yield Options()
             yield Static(Content(self.foot_words()), id="foot")
 
     def on_resize(self) -> None:
@@ -120,15 +152,13 @@ class Picker(ModalScreen[str | None], inherit_bindings=False):
         self._items = items
         query = self.query_one("#filter", Field).value.casefold() if self._searchable else ""
         found = [i for i in items if query in f"{i.label} {i.note}".casefold()]
-        options = self.options
-        options.clear_options()
+        lines = [Option(self._prompt(i), id=i.id) for i in found]
         if not items and self._loading and not empty:
-            options.add_option(Option(Content.styled(self._loading, "$quiet"), disabled=True))
+            lines = [Option(Content.styled(self._loading, "$quiet"), disabled=True)]
         elif not found:
-            options.add_option(
-                Option(Content.styled(empty or "Nothing is called that.", "$quiet"), disabled=True)
-            )
-        options.add_options([Option(self._prompt(i), id=i.id) for i in found])
+            lines = [Option(Content.styled(empty or "Nothing is called that.", "$quiet"), disabled=True)]
+        options = self.options
+        options.hold(lines)
         places = {i.id: n for n, i in enumerate(found)}
         if found:
             options.highlighted = places.get(keep, 0)
