@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from letta_tui.keeper.control import ControlError
@@ -12,12 +12,13 @@ from letta_tui.keeper.files import SavedServer, SavedState
 from letta_tui.keeper.link import Link
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.keeper.server import EmbeddedServer, ServerTrouble, end_all, end_server
-from letta_tui.keeper.watch import Watch
+from letta_tui.keeper.watch import Place, Watch
 from letta_tui.protocol import Frame
 from letta_tui.transport.connection import TransportError
 from letta_tui.transport.endpoint import Endpoint, direct, embedded
 
 _ADOPT_SECONDS = 5.0
+_PROVE_SECONDS = 30.0  # for a server left behind that is slow to answer: as long as it lives, its turns do
 
 
 class Ear(Protocol):
@@ -60,6 +61,8 @@ class Custody:
         self.link = Link(watch, ear.frame, self._on_lost, self._on_connected)
         self.server = EmbeddedServer(paths, options, environ, ear.save)
         self._starting = asyncio.Lock()
+        self._taking_back: asyncio.Task[None] | None = None  # what a keeper before this one held
+        self._retired = False  # the server is the next keeper's
         self._state = "remote" if self.given else "stopped"
         self._words = ""
         self._told = ""  # what was last said about a lost connection
@@ -86,18 +89,29 @@ class Custody:
         self._state = "running"
         self.link.wanted |= set(before.holds)
         self.link.start(self.endpoint())
-        if not await self.link.wait_connected(_ADOPT_SECONDS):
-            self._ear.say(f"The server left behind did not answer ({self.link.words}); it is ended.")
-            await self.link.stop()
-            await self.server.stop()
-            self._state = "stopped"
-            return
-        for place in before.holds:
-            await self.link.hold(place, _ADOPT_SECONDS)
+        self._taking_back = asyncio.create_task(self._take_back(before.holds))
+        # On a machine under load the server may be slow to answer: that goes on beside, and costs no turn.
+        await asyncio.wait({self._taking_back}, timeout=_ADOPT_SECONDS)
+
+    async def _take_back(self, holds: Iterable[Place]) -> None:
+        await self.link.wait_connected(None)
+        for place in holds:
+            await self.link.hold(place)
+        self._taking_back = None
+        self._ear.consider()
+
+    @property
+    def taking_back(self) -> bool:
+        """Whether not everything that was held before is held again: then nothing is known to be idle."""
+        return self._taking_back is not None
+
+    def retire(self) -> None:
+        """Another keeper has taken over: from now on nothing is started or ended here."""
+        self._retired = True
 
     async def close(self, *, leave_running: bool = False) -> None:
         """Hang up; end the server too unless it is somebody else's by now."""
-        await self.link.stop()
+        await self._hang_up()
         if not leave_running:
             await self.server.close()
 
@@ -109,7 +123,9 @@ class Custody:
             return None
         async with self._starting:
             try:
-                if self.server.alive():
+                if self._retired:
+                    return self._adopted_by_another()
+                if self.server.alive() and await self._answers():
                     if await self.server.revive_companions() is not None:
                         self._ear.save()
                     return self.server.running
@@ -121,8 +137,28 @@ class Custody:
                 if self._state == "starting":  # who asked has gone meanwhile
                     self._state = "stopped"
 
-    async def _start(self) -> SavedServer:
+    async def _answers(self) -> bool:
+        """Whether the server is to be relied on; one that was adopted has to be heard of once."""
+        if self.taking_back and not await self.link.wait_connected(_PROVE_SECONDS) and self.server.alive():
+            self._ear.say(f"The server left behind did not answer ({self.link.words}); it is ended.")
+            self._ear.server_gone("The server did not answer any more and was ended.")
+            return False
+        return self.server.alive()
+
+    def _adopted_by_another(self) -> SavedServer | None:
+        """The server is given on as long as it is the one that was handed over. ``ControlError`` after it."""
+        if not self.server.alive():
+            raise ControlError("Another keeper has taken the place of this one.")
+        return self.server.running
+
+    async def _hang_up(self) -> None:
+        task, self._taking_back = self._taking_back, None
+        if task is not None:
+            task.cancel()
         await self.link.stop()
+
+    async def _start(self) -> SavedServer:
+        await self._hang_up()
         await self.server.stop()  # companions of one that died
         self._state, self._words = "starting", ""
         running = await self.server.start()
@@ -138,9 +174,10 @@ class Custody:
         if self.given:
             raise ControlError("The keeper did not start this server and cannot restart it.", lasting=True)
         async with self._starting:
-            await self.link.stop()
-            await self.server.stop()
-            self._ear.server_gone("The server was restarted.")
+            if not self._retired:
+                await self._hang_up()
+                await self.server.stop()
+                self._ear.server_gone("The server was restarted.")
         return await self.ensure()
 
     # -- the connection -----------------------------------------------------------------------------------

@@ -81,7 +81,8 @@ class Link:
             return False
         return True
 
-    async def wait_connected(self, timeout: float) -> bool:
+    async def wait_connected(self, timeout: float | None) -> bool:
+        """``False`` when there is no connection after ``timeout`` seconds; ``None``: for ever."""
         try:
             async with asyncio.timeout(timeout):
                 await self._connected.wait()

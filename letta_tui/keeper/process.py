@@ -22,7 +22,7 @@ from letta_tui.keeper.identity import identify
 from letta_tui.keeper.leaving import Leaving
 from letta_tui.keeper.logs import limit
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
-from letta_tui.keeper.record import Record
+from letta_tui.keeper.record import Look, Record
 from letta_tui.keeper.watch import Place, Watch
 from letta_tui.protocol import Frame
 
@@ -133,6 +133,7 @@ class Keeper:
         self.save()
         self._record.close()
         self._handed_over = True
+        self._custody.retire()
         self._leaving.cancel()
         await self._desk.control.stop_listening()
         self._lock.release()
@@ -140,12 +141,16 @@ class Keeper:
 
     def save(self) -> None:
         """Write down what the next keeper would adopt. Any thread."""
-        server, wanted = self._custody.server, self._custody.link.wanted
-        self._record.save(server.running, server.started, wanted=wanted, busy=self._watch.busy)
+        self._record.save(self._look)
+
+    def _look(self) -> Look:
+        server = self._custody.server
+        return Look(server.running, server.started, tuple(self._custody.link.wanted), self._watch.busy)
 
     def consider(self) -> None:
         """Something changed: let go of what nobody needs, and see whether there is a reason to stay."""
-        self._custody.link.wanted &= set(self._was_busy) | self._own_holds | self._desk.places
+        if not self._custody.taking_back:
+            self._custody.link.wanted &= set(self._was_busy) | self._own_holds | self._desk.places
         self.save()
         if self._handed_over:
             return

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from letta_tui import __version__
@@ -11,6 +12,16 @@ from letta_tui.keeper.control import CONTROL
 from letta_tui.keeper.files import SavedServer, SavedState, write_state
 from letta_tui.keeper.identity import ProcessIdentity
 from letta_tui.keeper.watch import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What there is: the server, processes that are to become it, conversations wanted and busy."""
+
+    server: SavedServer | None
+    started: tuple[ProcessIdentity, ...]
+    wanted: tuple[Place, ...]
+    busy: tuple[Place, ...]
 
 
 class Record:
@@ -27,23 +38,22 @@ class Record:
         self._lock = threading.Lock()  # the server's processes are noted by the threads that start them
         self.words = ""
 
-    def save(
-        self,
-        server: SavedServer | None,
-        started: tuple[ProcessIdentity, ...],
-        *,
-        wanted: Iterable[Place],
-        busy: Iterable[Place],
-    ) -> None:
-        open_, held = sorted(busy), sorted({*wanted, *busy})
-        self._write(
-            SavedState(self._me, __version__, CONTROL, server, tuple(held), started, tuple(open_)),
-        )
+    def save(self, look: Callable[[], Look]) -> None:
+        """``look`` is called while nobody else writes: what was seen later is never written over."""
+        with self._lock:
+            seen = look()
+            busy, held = sorted(seen.busy), sorted({*seen.wanted, *seen.busy})
+            self._write(
+                SavedState(
+                    self._me, __version__, CONTROL, seen.server, tuple(held), seen.started, tuple(busy)
+                )
+            )
 
     def leave(self) -> None:
         """Write that no keeper and no server of it run any more; nothing is written after it."""
-        self._write(SavedState(version=__version__, control=CONTROL))
-        self.close()
+        with self._lock:
+            self._write(SavedState(version=__version__, control=CONTROL))
+            self._closed = True
 
     def close(self) -> None:
         """From now on the file is the next keeper's."""
@@ -51,11 +61,10 @@ class Record:
             self._closed = True
 
     def _write(self, state: SavedState) -> None:
-        with self._lock:
-            if self._closed or state == self._saved:
-                return
-            try:
-                write_state(self._path, state)
-                self._saved, self.words = state, ""
-            except OSError as error:
-                self.words = f"The keeper's state cannot be saved ({error.strerror})."
+        if self._closed or state == self._saved:
+            return
+        try:
+            write_state(self._path, state)
+            self._saved, self.words = state, ""
+        except OSError as error:
+            self.words = f"The keeper's state cannot be saved ({error.strerror})."

@@ -46,7 +46,8 @@ class Watch:
 
     @property
     def busy(self) -> tuple[Place, ...]:
-        return tuple(place for place, scene in self.scenes.items() if scene.busy)
+        # Copied first: a thread may ask while frames are heard.
+        return tuple(place for place, scene in tuple(self.scenes.items()) if scene.busy)
 
     def server_gone(self, now: float, words: str) -> list[End]:
         """The server process has ended: everything that was open is over."""

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from letta_tui.keeper import client
 from letta_tui.keeper.client import KeeperError, KeeperHandle, find_keeper, stop_keeper
 from letta_tui.keeper.files import read_state
 from tests.keeper.conftest import Household
@@ -121,6 +122,46 @@ async def test_a_killed_keeper_is_replaced_and_its_server_adopted(household: Hou
         # It held the conversation again by itself, so the other client may go as well.
         await until(lambda: held(second, agent, conversation))
         await until(lambda: busy(second, agent, conversation))
+        socket.cut()
+    await until(lambda: noted(second, "turn", conversation))
+    (end,) = await second.ends_since(0, agent, conversation)
+    assert end.stop_reason == "end_turn"
+
+
+HASTY = """
+import sys
+from letta_tui.keeper import custody
+custody._ADOPT_SECONDS = 0.01
+from letta_tui.keeper.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.long
+async def test_a_server_that_is_slow_to_answer_is_adopted_with_its_turn(
+    household: Household, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = await household.ensure()
+    agent, conversation = await household.conversation(window)
+    assert await window.hold(agent, conversation)
+    before = await window.endpoint()
+    socket = await household.socket(window)
+    async with socket:
+        await socket.join(agent, conversation)
+        await socket.say(agent, conversation, "[[words 60 rate=20; say THE END]]")
+        await until(lambda: busy(window, agent, conversation))
+        os.kill(window.pid, signal.SIGKILL)
+        servers = [process for process in household.ours() if process.pid != window.pid]
+        for process in servers:
+            process.suspend()
+        monkeypatch.setattr(client, "_PROGRAM", (sys.executable, "-c", HASTY))
+        second = await household.ensure()
+        assert (await second.status()).holds == ()
+        for process in servers:
+            process.resume()
+        after = await second.endpoint()
+        assert after.life == before.life
+        await until(lambda: held(second, agent, conversation))
         socket.cut()
     await until(lambda: noted(second, "turn", conversation))
     (end,) = await second.ends_since(0, agent, conversation)

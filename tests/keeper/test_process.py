@@ -213,6 +213,25 @@ async def test_what_was_being_started_is_ended_too(paths: KeeperPaths, tmp_path:
     await handle.close()
 
 
+async def test_a_keeper_that_has_handed_over_starts_nothing_any_more(
+    paths: KeeperPaths, tmp_path: Path
+) -> None:
+    never = tmp_path / "letta"
+    never.write_text("#!/bin/sh\nwhile :; do sleep 0.1; done\n")
+    never.chmod(0o755)
+    old = await ensure_keeper(paths, KeeperOptions(letta=never))
+    await old._ask("hand_over")  # and another window is still attached to it
+    new = await ensure_keeper(paths, KeeperOptions(letta=never))
+    assert new.pid != old.pid
+    for question in (old.endpoint(), old.hold("agent-1", "conv-1"), old.restart_server()):
+        with pytest.raises(KeeperError, match="Another keeper has taken the place of this one"):
+            await question
+    assert living(tmp_path) == []
+    assert (await new.status()).server == "stopped"
+    for handle in (old, new):
+        await handle.close()
+
+
 def test_a_process_that_nobody_could_note_never_runs(tmp_path: Path) -> None:
     noted = []
 
