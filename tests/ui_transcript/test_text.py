@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from letta_tui.seam.state import Row
 from letta_tui.ui.text.document import MarkdownDocument
 from letta_tui.ui.text.inline import heal, inline_lines
 from letta_tui.ui.text.lines import crop_text, wrap_text
 from letta_tui.ui.text.sanitise import Sanitiser, clean, clean_line, one_line, safe
+from letta_tui.ui.transcript.rows import remark_lines
 from tests.ui_transcript.gallery import MARKDOWN
 
 NASTY = st.text(
@@ -245,3 +247,12 @@ def test_what_is_judged_shows_all_that_could_hide_something(text: str, shown: st
 def test_one_line_is_short_and_safe() -> None:
     assert one_line("a\n b\x07  c") == "a b␇ c"
     assert one_line("x" * 50, 10) == "x" * 9 + "…"
+
+
+@pytest.mark.parametrize("width", [120, 76, 20, 4])
+def test_what_happened_meanwhile_is_told_whole(width: int) -> None:
+    words = "Meanwhile: Keeper and server were ended from outside, perhaps by a logout or a restart."
+    lines = remark_lines(Row("w", "away", words), words, width)
+    assert all(line.cells <= width for line in lines)
+    told = "".join(line.text for line in lines).replace("─", "").replace(" ", "")
+    assert told == words.replace(" ", "")

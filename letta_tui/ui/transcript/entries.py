@@ -105,7 +105,7 @@ class Entry:
 
     def estimate(self, width: int) -> int:
         """Lines it will probably take."""
-        if self.folded or self.row.kind in ("away", "notice"):
+        if self.folded or self.row.kind == "notice":
             return self.margin + 1
         text = self._text
         return self.margin + 1 + text.count("\n") + len(text) // max(8, width)

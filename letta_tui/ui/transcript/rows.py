@@ -177,15 +177,17 @@ def clean_line_by_line(text: str) -> list[str]:
 
 def remark_lines(row: Row, text: str, width: int) -> list[Line]:
     """Notices, errors and the line that says how far the person had read."""
+    lines: list[Line] = []
     if row.kind == "away":
         words = clean_line(text) or "you were away"
-        spans = crop_spans([("── ", "~rule"), (words, "away"), (" ", "~pad")], width)
-        rest = width - width_of(spans)
-        return [Line((*spans, ("─" * max(0, rest), "~rule")))]
+        lines = wrap_spans([(words, "away")], width, (("── ", "~rule"),), (("   ", "~pad"),))
+        last = lines[-1]
+        if (rest := width - last.cells - 1) > 0:
+            lines[-1] = Line((*last.spans, (" ", "~pad"), ("─" * rest, "~rule")), last.join)
+        return lines
     style = "bad" if row.kind == "error" else "dim"
     mark = "✗ " if row.kind == "error" else "· "
     hang: tuple[Span, ...] = (("  ", "~pad"),)
-    lines: list[Line] = []
     for number, line in enumerate(clean(text).strip("\n").split("\n")):
         lead = ((mark, "~" + style),) if not number else hang
         lines += wrap_spans([(line.expandtabs(4), style)], width, lead, hang)
