@@ -234,11 +234,14 @@ def _address(raw: Mapping[str, Any]) -> ServerAddress:
 
 async def find_keeper(paths: KeeperPaths) -> KeeperHandle | None:
     """Connect to the profile's keeper if one is running; starts nothing, and counts as no window."""
+    writer: asyncio.StreamWriter | None = None
     try:
         async with asyncio.timeout(_HELLO_SECONDS):
             reader, writer = await asyncio.open_unix_connection(paths.runtime / SOCKET_NAME, limit=LINE_LIMIT)
             line = await reader.readline()
-    except (OSError, TimeoutError):
+    except (OSError, ValueError, TimeoutError):  # ValueError: a line beyond the limit
+        if writer is not None:
+            writer.close()
         return None
     try:
         hello = json.loads(line)

@@ -1,4 +1,5 @@
-"""Whether another Letta program works on the data folder of our server.
+"""Looking at processes: whether another Letta program works on the data folder of our server, and which
+environment ours has.
 
 The local backend keeps conversations in files that each program reads when it starts: what one does is not
 seen by another that runs beside it, and both write.
@@ -22,6 +23,16 @@ def data_folder(environ: Mapping[str, str]) -> Path:
     named = environ.get("LETTA_LOCAL_BACKEND_DIR")
     home = Path(environ.get("HOME") or Path.home())
     return Path(os.path.realpath(named or home / ".letta" / "lc-local-backend"))
+
+
+def set_otherwise(pid: int, wanted: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The names in ``wanted`` that the process has with another value or not at all; ``None`` when it cannot be
+    looked at."""
+    try:
+        actual = psutil.Process(pid).environ()
+    except (psutil.Error, OSError):
+        return None
+    return tuple(sorted(name for name, value in wanted.items() if actual.get(name) != value))
 
 
 def is_letta(command: Iterable[str]) -> bool:

@@ -71,6 +71,14 @@ class Erasing(Sends):
             )
             return erased
 
+    def forgotten(self, place: Place) -> bool:
+        """Whether a conversation that was in use has been forgotten since, by any window."""
+        with self._db.read() as conn:
+            row = conn.execute(
+                f"SELECT used_order FROM conversations WHERE {AT_PLACE}", place_values(place)
+            ).fetchone()
+            return row is not None and row[0] == 0
+
     def retain(self, days: float | None) -> int:
         """Erase bodies of sends at rest that are older than ``days`` (``None``: keep all); how many."""
         if days is None:

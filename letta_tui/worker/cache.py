@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import secrets
 import sqlite3
-import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -40,8 +40,19 @@ class Cache:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._lock = threading.Lock()  # between a writing beside the loop and an erasing
-        self.erasings = 0
+
+    @property
+    def path(self) -> Path | None:
+        return self._path
+
+    def erasings(self) -> int:
+        """A number that changes with every erasing, by any window or command. For :meth:`store`."""
+        try:
+            with closing(self._open()) as file:
+                return _erasings(file)
+        except (OSError, sqlite3.Error) as error:
+            log.info("transcript cache not read: %s", error)
+            return -1
 
     def load(self, place: Place) -> tuple[tuple[Row, ...], float] | None:
         """The rows of ``place`` and the time they were stored (wall clock); None without any."""
@@ -67,42 +78,52 @@ class Cache:
     def store(self, place: Place, rows: Sequence[Row], as_of: float, erasings: int | None = None) -> None:
         """Keep the newest rows. Rows of this client's own (notices, errors) are not kept.
 
-        ``erasings``: the count when the rows were taken. If something was erased since, they may have it, and
-        nothing is written. None: they were taken just now.
+        ``erasings``: the number from before the rows were taken. If something was erased since, they may have
+        it, and nothing is written. None: they were never anything else.
         """
         kept = [row for row in rows if row.kind in ("user", "assistant", "reasoning", "tool", "summary")]
         text = json.dumps([asdict(row) for row in kept[-MOST_ROWS:] if _fits(row)])
-        with self._lock:
-            if erasings is None or erasings == self.erasings:
-                values = (*_key(place), as_of, text)
-                self._write("INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?)", values)
+        values = (*_key(place), as_of, text)
 
-    def forget(self, place: Place) -> None:
-        """Erase what is kept of a conversation (also when one message of it is to be erased)."""
-        with self._lock:
-            self.erasings += 1
-            self._write(
+        def put(file: sqlite3.Connection) -> None:
+            if erasings is None or erasings == _erasings(file):
+                file.execute("INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?)", values)
+
+        self._write(put)
+
+    def forget(self, place: Place) -> bool:
+        """Erase what is kept of a conversation (also when one message of it is to be erased); ``False`` when
+        there may still be something."""
+
+        def erase(file: sqlite3.Connection) -> None:
+            _count_erasing(file)
+            file.execute(
                 "DELETE FROM transcripts WHERE server_key = ? AND agent_id = ? AND conversation_id = ?",
                 _key(place),
             )
 
-    def _write(self, statement: str, values: tuple[Any, ...]) -> None:
+        return self._path is None or self._write(erase)
+
+    def _write(self, work: Callable[[sqlite3.Connection], None]) -> bool:
         try:
             try:
-                self._run(statement, values)
+                self._run(work)
             except sqlite3.DatabaseError as error:
                 if isinstance(error, sqlite3.OperationalError) or self._path is None:
                     raise
                 # Damaged. Nothing in it is worth saving, and in place it would never be of use again.
                 log.info("transcript cache made anew: %s", error)
                 self._path.unlink()
-                self._run(statement, values)
+                self._run(work)
         except (OSError, sqlite3.Error) as error:
             log.info("transcript cache not written: %s", error)
+            return False
+        return True
 
-    def _run(self, statement: str, values: tuple[Any, ...]) -> None:
+    def _run(self, work: Callable[[sqlite3.Connection], None]) -> None:
         with closing(self._open()) as file, file:
-            file.execute(statement, values)
+            file.execute("BEGIN IMMEDIATE")
+            work(file)
 
     def _open(self) -> sqlite3.Connection:
         if self._path is None:
@@ -116,10 +137,20 @@ class Cache:
             file.execute("PRAGMA secure_delete = ON")
             file.execute("PRAGMA synchronous = OFF")
             file.execute(_SCHEMA)
+            if _erasings(file) == 0:
+                _count_erasing(file)  # a file that was made anew in place of a deleted one is another
         except sqlite3.Error:
             file.close()
             raise
         return file
+
+
+def _erasings(file: sqlite3.Connection) -> int:
+    return int(file.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _count_erasing(file: sqlite3.Connection) -> None:
+    file.execute(f"PRAGMA user_version = {secrets.randbelow(2**31 - 2) + 1}")
 
 
 def with_the_ledgers_word(rows: Iterable[Row], sends: Iterable[Send]) -> tuple[Row, ...]:

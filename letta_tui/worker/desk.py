@@ -98,6 +98,7 @@ class Desk:
 
         Raises ``LedgerError``.
         """
+        room.forgotten = room.forgotten or self.ledger.forgotten(room.place)
         if room.forgotten:
             return ()
         sends = self.ledger.sends(room.place, limit=MOST_ROWS)

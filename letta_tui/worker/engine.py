@@ -159,10 +159,11 @@ class Engine:
                 desk.ledger.remember_conversation(
                     room.place, state={"seen_at": desk.now()}, used=False, window_id=self._config.window_id
                 )
+                erasings = desk.cache.erasings()
                 rows = desk.rows_to_keep(room)
                 # Without a connection they are no newer than what is kept already.
                 if rows and room.history_known and desk.link is not None:
-                    desk.cache.store(room.place, rows, desk.now())
+                    desk.cache.store(room.place, rows, desk.now(), erasings)
             except LedgerError as error:
                 log.info("leaving without a note: %s", error.words)
             await self._living.release(room.place.agent_id, room.place.conversation_id)

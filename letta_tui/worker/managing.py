@@ -187,7 +187,7 @@ class Manager:
         except LedgerError as error:
             desk.tell(error.words, "error")
             return
-        desk.cache.forget(send.place)  # stored anew, without it, after the next turn
+        self._forget_cached(send.place)  # stored anew, without it, after the next turn
         if room is not None and send.client_message_id in room.sends:
             room.sends[send.client_message_id] = send
             self._publisher.touch()
@@ -207,7 +207,7 @@ class Manager:
         try:
             for place in places:
                 count += desk.ledger.forget(place)
-                desk.cache.forget(place)
+                self._forget_cached(place)
         except LedgerError as error:
             desk.tell(error.words, "error")
             return
@@ -216,6 +216,13 @@ class Manager:
             self._judge.refresh(desk.room)
             self._publisher.touch()
         desk.tell(f"Forgotten here: {count} message{'' if count == 1 else 's'}. {besides}")
+
+    def _forget_cached(self, place: Place) -> None:
+        cache = self._desk.cache
+        if not cache.forget(place):
+            self._desk.tell(
+                f"A copy may be left in {cache.path}: delete that file, nothing needs it.", "error"
+            )
 
 
 def _compaction_words(value: object) -> str:

@@ -18,9 +18,10 @@ from letta_tui.worker.desk import AskFailed, Desk, Link, ask
 from letta_tui.worker.entering import Entrance
 from letta_tui.worker.events import Events
 from letta_tui.worker.picking import CreateIt, OpenIt, Pick, PickAgent, resume_mode
+from letta_tui.worker.ports import KeeperTrouble, Variables
 from letta_tui.worker.questions import ask_person
 from letta_tui.worker.room import Room
-from letta_tui.worker.session import Session, session_of
+from letta_tui.worker.session import Session, session_of, variable_notes
 from letta_tui.worker.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
@@ -123,7 +124,8 @@ class Opener:
         if answered is None or not room.is_about(answered):
             self._wrong_runtime(room, started)
             raise NotOpened
-        self._remember(link, room, started, session, mode=mode, cwd=cwd)
+        variables = await self._variables()
+        self._remember(link, room, started, session, variables, mode=mode, cwd=cwd)
         room.restored = session_notes(
             {**state, **session.stored(), "device": state.get("device"), "cwd": cwd, "mode": asked_for},
             tools=self._toolbox.offering.names,
@@ -132,7 +134,19 @@ class Opener:
             device=session.device,
             mode=(room.device.mode if room.device is not None else None) or "",
         )
+        if variables is not None:
+            room.restored += variable_notes(state.get("environment"), variables)
         return room
+
+    async def _variables(self) -> Variables | None:
+        keeper = self._desk.config.keeper
+        if keeper is None:
+            return Variables(settable=False)
+        try:
+            return await keeper.variables()
+        except KeeperTrouble as trouble:
+            log.info("the server's environment could not be looked at: %s", trouble.words)
+            return None
 
     def _only_the_confined(self, agent_id: str) -> None:
         if words := why_not(self._desk.config.confined_to, agent_id):
@@ -185,8 +199,11 @@ class Opener:
         reached("conversation.after_remember")
         room = self._entrance.enter(link, place, relaunched=False)
         self._events.catch_up(link, frame.arrival)
-        self._remember(link, room, started, session, mode=mode, cwd=config.cwd)
+        variables = await self._variables()
+        self._remember(link, room, started, session, variables, mode=mode, cwd=config.cwd)
         room.restored = list(self._toolbox.offering.missing)
+        if variables is not None:
+            room.restored += variable_notes((), variables)
         # What was replayed before the room existed was dropped: a sync replays it.
         synced = await ask(link.client, commands.sync(room.runtime))
         self._events.catch_up(link, synced.arrival)
@@ -223,6 +240,7 @@ class Opener:
         room: Room,
         started: RuntimeStarted,
         session: Session,
+        variables: Variables | None,
         *,
         mode: str,
         cwd: str | None,
@@ -242,6 +260,7 @@ class Opener:
                 "mode": actual,
                 "cwd": folder,
                 "external_tools": list(self._toolbox.offering.names),
+                **({"environment": list(variables.wanted)} if variables is not None else {}),
                 **session.stored(),
             },
             window_id=desk.config.window_id,

@@ -57,6 +57,19 @@ class Whereabouts:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """Environment variables of the server: names alone, never values.
+
+    ``wanted``: named in the config file; ``different``: those of them that the running server has otherwise or
+    not at all. ``settable``: whether the server is started here.
+    """
+
+    wanted: tuple[str, ...] = ()
+    different: tuple[str, ...] = ()
+    settable: bool = True
+
+
 class KeeperPort(Protocol):
     """A keeper as the worker sees it: the one that owns the server's life and holds conversations.
 
@@ -65,6 +78,11 @@ class KeeperPort(Protocol):
 
     async def endpoint(self) -> Whereabouts:
         """Where the server is now; starts keeper and server when neither lives. Asked on every connect."""
+        ...
+
+    async def variables(self) -> Variables | None:
+        """How the environment of the running server compares with what the config file asks for; ``None`` when
+        it cannot be looked at."""
         ...
 
     async def hold(self, agent_id: str, conversation_id: str) -> bool:

@@ -265,9 +265,10 @@ class Recovery:
     async def _keep(self, room: Room) -> None:
         """Store the newest rows for the next start, beside the loop: the file may be slow."""
         desk, cache = self._desk, self._desk.cache
+        erasings = await asyncio.to_thread(cache.erasings)
         rows = desk.rows_to_keep(room)
         if rows:
-            await asyncio.to_thread(cache.store, room.place, rows, desk.now(), cache.erasings)
+            await asyncio.to_thread(cache.store, room.place, rows, desk.now(), erasings)
 
     async def after_turn(self, link: Link, room: Room) -> None:
         """A turn is over: its rows are read from history, and what they prove is recorded."""

@@ -59,7 +59,8 @@ class Room:
     missed_since: float | None = None  # wall clock: what came later may not have been heard
     twice: int = 0  # sends found to have been run twice, not yet told
     unseen: int = 0  # turns found to have ended unseen, not yet told
-    forgotten: bool = False  # the person erased what is stored of it: it is not kept again while it is open
+    forgotten: bool = False  # the person erased what is stored of it, perhaps in another window: it is not
+    # kept again while it is open
     told_away: bool = False  # what the keeper saw of them is in the notes
     asks: list[ApprovalView] = field(default_factory=list)  # calls of the person's own tools that wait
     auto: set[str] = field(default_factory=set)  # approvals that the config file answers

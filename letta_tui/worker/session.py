@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from letta_tui.worker.config import WorkerConfig
+from letta_tui.worker.ports import Variables
 
-_SCOPED = ("mode", "cwd", "skill_sources", "toolset", "device", "external_tools")
+_SCOPED = ("mode", "cwd", "skill_sources", "toolset", "device", "external_tools", "environment")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +49,19 @@ def session_of(config: WorkerConfig, state: Mapping[str, Any], *, device: str = 
     elif isinstance(state.get("toolset"), Mapping):
         toolset = dict(state["toolset"])
     return Session(sources, toolset, device)
+
+
+def variable_notes(had: object, now: Variables) -> list[str]:
+    """What became of the environment variables that the server ``had`` for a conversation, as far as it is
+    not as it was: their names alone."""
+    notes = []
+    if now.different:
+        notes.append(
+            f"The running server does not have these environment variables as the config file says: "
+            f"{', '.join(now.different)}. `letta-tui keeper stop` and a new start set them."
+        )
+    gone = [name for name in had if name not in now.wanted] if isinstance(had, list) else []
+    if gone:
+        why = "no longer in the config file" if now.settable else "that cannot be set on this server"
+        notes.append(f"Environment variables {why}: {', '.join(map(str, gone))}.")
+    return notes

@@ -13,6 +13,7 @@ from letta_tui.ledger.values import Place
 from letta_tui.seam.intents import ForgetConversation, Redact
 from letta_tui.seam.state import Row, ToolView
 from letta_tui.seam.updates import TranscriptChanged
+from letta_tui.transport.endpoint import server_key
 from letta_tui.worker.cache import MOST_ROWS, Cache
 from letta_tui.worker.config import Hands, Target, WorkerConfig
 from tests.support.seat import Seat
@@ -101,15 +102,66 @@ async def test_a_forgotten_conversation_is_not_kept_again_by_leaving_it(
     assert b"secret" not in (tmp_path / "cache" / "transcripts.sqlite3").read_bytes()
 
 
+async def test_what_another_window_forgot_is_not_kept_again(
+    server: FakeServer, seats: Any, tmp_path: Path
+) -> None:
+    cache = Cache(tmp_path / "cache" / "transcripts.sqlite3")
+    place = Place(server_key(server.endpoint), AGENT, "conv-1")
+    here, there = [
+        await seats(target=Target(agent_id=AGENT, conversation_id="conv-1"), window_id=name).ready()
+        for name in ("here", "there")
+    ]
+    await here.said("my secret word")
+    for seat in (here, there):
+        await seat.until(lambda seat=seat: seat.texts("assistant"))
+        await seat.rest()
+    here.send(ForgetConversation(AGENT, "conv-1"))
+    await here.until(lambda: here.notices)
+    await there.said("something else")
+    await there.until(lambda: "re: something else" in there.texts("assistant"))
+    await there.rest()
+    for seat in (here, there):
+        await seat.quit()
+    assert cache.load(place) is None
+
+
+async def test_a_copy_that_cannot_be_erased_is_named(server: FakeServer, seats: Any, tmp_path: Path) -> None:
+    path = tmp_path / "no file"
+    path.mkdir()
+    target = Target(agent_id=AGENT, conversation_id="conv-1")
+    first = await seats(target=target, cache_path=path).ready()
+    key = await first.said("my secret word")
+    await first.until(lambda: first.texts("assistant"))
+    await first.rest()
+    first.send(Redact(key))
+    await first.until(lambda: any(str(path) in notice for notice in first.notices), what="its name")
+
+
 def test_what_was_read_before_an_erasing_is_not_written_after_it(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "c.sqlite3")
     rows = [Row("user:1", "user", "a secret", when=1.0, client_message_id="1", delivery="delivered")]
-    read = cache.erasings
+    read = cache.erasings()
     cache.forget(PLACE)  # while the rows are on their way
     cache.store(PLACE, rows, 12.0, read)
     assert cache.load(PLACE) is None
-    cache.store(PLACE, rows, 13.0, cache.erasings)
+    cache.store(PLACE, rows, 13.0, cache.erasings())
     assert cache.load(PLACE) == (tuple(rows), 13.0)
+
+
+@pytest.mark.parametrize("how", ["another window", "a command"])
+def test_nor_when_somebody_else_erased_it(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "c.sqlite3"
+    rows = [Row("user:1", "user", "a secret", when=1.0, client_message_id="1", delivery="delivered")]
+    here = Cache(path)
+    here.store(PLACE, rows, 11.0)
+    read = here.erasings()
+    if how == "another window":
+        Cache(path).forget(PLACE)
+    else:
+        path.unlink()  # `letta-tui ledger redact`
+    here.store(PLACE, rows, 12.0, read)
+    assert here.load(PLACE) is None
+    assert b"a secret" not in path.read_bytes()
 
 
 def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
@@ -119,7 +171,7 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
         Row("tool:2", "tool", tool=ToolView("2", "Bash", '{"a": 1}', "done", "out", "you", "", 0.5)),
         Row("assistant:3", "assistant", "reply", marks=("a mark",)),
     ]
-    cache.store(PLACE, rows, 12.0, cache.erasings)
+    cache.store(PLACE, rows, 12.0, cache.erasings())
     assert cache.load(PLACE) == (tuple(rows), 12.0)
     assert cache.load(Place("other", "agent", "conv")) is None
     cache.forget(PLACE)

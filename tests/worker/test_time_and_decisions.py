@@ -18,7 +18,7 @@ from letta_tui.seam.intents import Decide, FocusChanged, ResolveSend
 from letta_tui.seam.updates import ApprovalsChanged, SendsChanged
 from letta_tui.transport.endpoint import server_key
 from letta_tui.worker.config import Hands, Target, WorkerConfig
-from letta_tui.worker.ports import EndNote, KeeperTrouble, Whereabouts
+from letta_tui.worker.ports import EndNote, KeeperTrouble, Variables, Whereabouts
 from tests.support.seat import Seat
 from tests.worker.fake import AGENT, FakeConnection, FakeServer
 
@@ -253,6 +253,9 @@ class Keeper:
 
     async def endpoint(self) -> Whereabouts:
         return Whereabouts(self.server.endpoint)
+
+    async def variables(self) -> Variables:
+        return Variables()
 
     async def hold(self, agent_id: str, conversation_id: str) -> bool:
         if not self.alive:
