@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from letta_tui.conversation.turn import outcome_of
@@ -12,7 +12,7 @@ from letta_tui.keeper.errors import KeeperError
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.seam.state import TurnOutcome
 from letta_tui.transport.endpoint import Endpoint, embedded
-from letta_tui.worker.ports import EndNote, KeeperTrouble, Whereabouts
+from letta_tui.worker.ports import EndNote, KeeperTrouble, Variables, Whereabouts
 
 if TYPE_CHECKING:
     from letta_tui.keeper.client import KeeperHandle
@@ -34,6 +34,7 @@ class KeeperAdapter:
 
     ``identity`` names the embedded server in everything that is stored: its port changes at every start.
     ``server``: one that somebody else runs. It is reached without the keeper, which only stays subscribed.
+    ``variables``: what the config file wants in the environment of the embedded one.
     """
 
     def __init__(
@@ -44,8 +45,10 @@ class KeeperAdapter:
         ensure: Ensure = _ensure_keeper,
         *,
         server: Endpoint | None = None,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         self._server = server
+        self._variables = variables or {}
         self._paths = paths
         self._options = options
         self._identity = identity
@@ -60,6 +63,18 @@ class KeeperAdapter:
         address = await self._with(lambda handle: handle.endpoint())
         endpoint = embedded(address.url, identity=self._identity, token_file=address.token_file)
         return Whereabouts(endpoint, life=address.life, owned=address.owned, note=address.note)
+
+    async def variables(self) -> Variables | None:
+        if self._server is not None:
+            return Variables(settable=False)
+        if not self._variables:
+            return Variables()
+        from letta_tui.keeper.sharing import set_otherwise
+
+        pid = (await self._with(lambda handle: handle.status())).server_pid
+        wanted = tuple(sorted(self._variables))
+        different = await asyncio.to_thread(set_otherwise, pid, self._variables) if pid is not None else None
+        return None if different is None else Variables(wanted, different)
 
     async def hold(self, agent_id: str, conversation_id: str) -> bool:
         return await self._with(lambda handle: handle.hold(agent_id, conversation_id))

@@ -94,7 +94,8 @@ def keeper_for(
     paths, name = keeper_paths(context.paths), context.profile.name
     if endpoint is None:
         options = replace(options_for(context), confine_agent=confine_agent)
-        return KeeperAdapter(paths, with_manners(options, context.profile), name)
+        options = with_manners(options, context.profile)
+        return KeeperAdapter(paths, options, name, variables=context.profile.environment)
     if endpoint.kind != "direct":
         return None
     options = with_manners(watching_options(endpoint, context.profile.idle_minutes * 60), context.profile)

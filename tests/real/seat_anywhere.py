@@ -14,7 +14,7 @@ from typing import Any
 
 from letta_tui.transport.endpoint import Endpoint
 from letta_tui.worker.config import Target, WorkerConfig
-from letta_tui.worker.ports import Whereabouts
+from letta_tui.worker.ports import Variables, Whereabouts
 from tests.support.headless import play
 from tests.support.seat import Seat
 
@@ -44,6 +44,9 @@ class Held:
 
     async def endpoint(self) -> Whereabouts:
         return Whereabouts(self._endpoint, life="1")
+
+    async def variables(self) -> Variables:
+        return Variables()
 
     async def hold(self, agent_id: str, conversation_id: str) -> bool:
         return True

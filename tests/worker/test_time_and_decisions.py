@@ -250,12 +250,13 @@ class Keeper:
         self.alive = True
         self.holds = 0
         self.noted: list[EndNote] = []
+        self.named = Variables()
 
     async def endpoint(self) -> Whereabouts:
         return Whereabouts(self.server.endpoint)
 
     async def variables(self) -> Variables:
-        return Variables()
+        return self.named
 
     async def hold(self, agent_id: str, conversation_id: str) -> bool:
         if not self.alive:
