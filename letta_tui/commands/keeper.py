@@ -43,19 +43,38 @@ async def _ask_all(paths: KeeperPaths) -> tuple[KeeperStatus | None, list[Keeper
     return await ask_status(paths), [status for status in others if status is not None]
 
 
-async def _stop_all(paths: KeeperPaths) -> tuple[bool, bool]:
-    """Whether the embedded server's keeper was stopped, and any in front of a direct server."""
-    beside = [await stop_keeper(each) for each in keepers_beside(paths)]
-    return await stop_keeper(paths), any(beside)
+async def _stop_all(paths: KeeperPaths) -> tuple[bool, bool, int]:
+    """Whether the embedded server's keeper was stopped, and any in front of a direct server; how many windows
+    were attached."""
+    others = keepers_beside(paths)
+    windows = sum([await _windows(each) for each in (paths, *others)])
+    beside = [await stop_keeper(each) for each in others]
+    return await stop_keeper(paths), any(beside), windows
 
 
-def _stopped(own: bool, beside: bool, *, as_json: bool) -> int:
+async def _windows(paths: KeeperPaths) -> int:
+    try:
+        status = await ask_status(paths)
+    except KeeperError:  # it is ended all the same
+        return 0
+    return status.windows if status is not None else 0
+
+
+def _stopped(own: bool, beside: bool, windows: int, *, as_json: bool) -> int:
     if as_json:
-        show_json({"stopped": own or beside})
-    elif own:
-        print("The keeper and its server have ended.")
+        show_json({"stopped": own or beside, "windows": windows})
+        return OK
+    if own:
+        words = "The keeper and its server have ended."
     else:
-        print("The keeper has ended; its server goes on." if beside else "No keeper was running.")
+        words = "The keeper has ended; its server goes on." if beside else "No keeper was running."
+    if windows:
+        one = "A window is open, and starts what it needs again: close it first to end all of it."
+        more = (
+            f"{windows} windows are open, and start what they need again: close them first to end all of it."
+        )
+        words += f" {one if windows == 1 else more}"
+    print(words)
     return OK
 
 

@@ -76,7 +76,7 @@ async def test_a_turn_outlives_the_killed_window(program: Program, letta_server:
         )
         terminal.press("f6")
         terminal.wait(lambda text: text.count(told) == 1)  # the line stays, the card goes
-    assert program.keeper("stop") == {"stopped": True}
+    assert program.keeper("stop") == {"stopped": True, "windows": 0}
     assert program.keeper("status")["direct"] == []
     os.kill(letta_server.pid, 0)  # it is not the keeper's to end
 
