@@ -13,6 +13,7 @@ from textual.timer import Timer
 from letta_tui.seam.channel import WorkerPort
 from letta_tui.seam.intents import FocusChanged, Quit
 from letta_tui.seam.updates import Attention, Closed, Update
+from letta_tui.ui.chat.doing import LINKED
 from letta_tui.ui.chat.draft import Draft
 from letta_tui.ui.chat.screen import ChatScreen
 from letta_tui.ui.clicks import Press, pressed
@@ -194,10 +195,7 @@ class LettaTuiApp(App[int], inherit_bindings=False):
         if not self.chat.turn_running:
             self.leave("keep")
             return
-        from letta_tui.ui.dialogs.leave import LeaveDialog
-
-        if not isinstance(self.screen, LeaveDialog):
-            self.push_screen(LeaveDialog(self.chat.held, self.chat.connection.goes_on), self._leave_answered)
+        self._ask_how_to_leave()
 
     def change_profile(self, name: str) -> None:
         """End this worker in order and have another started for the profile ``name``."""
@@ -210,9 +208,16 @@ class LettaTuiApp(App[int], inherit_bindings=False):
         if not self.chat.turn_running:
             self.leave("keep")
             return
+        self._ask_how_to_leave()
+
+    def _ask_how_to_leave(self) -> None:
         from letta_tui.ui.dialogs.leave import LeaveDialog
 
-        self.push_screen(LeaveDialog(self.chat.held, self.chat.connection.goes_on), self._leave_answered)
+        if isinstance(self.screen, LeaveDialog):
+            return
+        link = self.chat.connection
+        dialog = LeaveDialog(link.held, link.goes_on, linked=link.phase in LINKED)
+        self.push_screen(dialog, self._leave_answered)
 
     def _leave_answered(self, what: str | None) -> None:
         if what not in ("keep", "stop"):

@@ -9,6 +9,7 @@ from letta_tui.seam.channel import WorkerPort
 from letta_tui.seam.intents import Abort, PutAwayNotes, Reconnect, ResumeQueue
 from letta_tui.seam.state import ConnectionView, StatusView
 from letta_tui.ui.chat.commands import Commands
+from letta_tui.ui.chat.doing import LINKED
 from letta_tui.ui.chat.focus import FocusScreen
 from letta_tui.ui.chat.welcome import FindBar
 
@@ -78,6 +79,8 @@ class ActionScreen(FocusScreen):
             self.to_composer()
         elif self.composer.draft.selected_text:
             self.composer.draft.move_cursor(self.composer.draft.cursor_location)
+        elif self.turn_running and self.connection.phase not in LINKED:
+            self.say("There is no connection now, so nothing can be stopped.", "warning")
         elif self.turn_running and self.status.activity != "cancelling":
             self.port.send(Abort())
             # Shown at once; the worker's next word replaces it.

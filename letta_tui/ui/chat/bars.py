@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from letta_tui.seam.state import ConnectionView, StatusView
+from letta_tui.ui.chat.doing import Contact, doing
 from letta_tui.ui.clicks import Clickable, answer
 from letta_tui.ui.keys import KEYS, key_name
 from letta_tui.ui.text.lines import cells
@@ -30,17 +31,6 @@ _SOMETIMES = (
 )
 _BAR = sorted((k for k in KEYS if k.bar), key=lambda k: (k.action != "help", k.action not in _SOMETIMES))
 """The key bar's order: help, then what works only now, then what always does."""
-_ACTIVITY = {
-    "idle": "",
-    "sending": "sending",
-    "waiting": "waiting for the model",
-    "streaming": "answering",
-    "tool": "running a tool",
-    "command": "running a command",
-    "approval": "waiting for you",
-    "retrying": "trying again",
-    "cancelling": "stopping…",
-}
 MODE_WORDS = {
     "standard": "asks first",
     "acceptEdits": "edits without asking",
@@ -138,6 +128,7 @@ class StatusBar(Bar):
         super().__init__(id="status")
         self.status = StatusView()
         self.can_send = False
+        self.contact = Contact()
         self.now = 0.0
         self.new_below = False
         self.selected = False  # text was selected with the mouse
@@ -149,11 +140,11 @@ class StatusBar(Bar):
         if status.activity == "idle" and self.as_of is not None:
             # Here and in no line of its own: one that goes away would move what is being read.
             return Content.styled(as_of(self.as_of, self.now), "$warning")
+        words = doing(status.activity, one_line(status.activity_words, 60), self.contact)
         if status.activity == "idle":
-            if not self.can_send:
-                return Content("")  # "Ready" would be untrue; the header says what is being waited for
-            return Content.styled(one_line(status.activity_words, 60), "$quiet")
-        words = one_line(status.activity_words, 60) or _ACTIVITY[status.activity]
+            return Content.styled(words if self.can_send else "", "$quiet")  # "Ready" would be untrue
+        if not self.contact.live:
+            return Content.styled(f"▪ {words}", "$warning")  # no clock: nobody knows how long it goes on
         colour = "$accent" if status.activity == "approval" else "$primary"
         if status.activity in ("cancelling", "retrying"):
             colour = "$warning"

@@ -144,6 +144,7 @@ class ChatScreen(ActionScreen):
                 self.header.connection = connection
                 self.header.refresh()
                 self.status_bar.can_send = connection.can_send
+                self.status_bar.contact = self.status_bar.contact.then(connection.phase)
                 self.status_bar.refresh()
                 if connection.can_send and self._turned_away:
                     self._turned_away = False
@@ -232,11 +233,6 @@ class ChatScreen(ActionScreen):
     def _tick(self) -> None:
         self.status_bar.now = self.options.clock()
         self.status_bar.refresh()
-
-    @property
-    def held(self) -> bool:
-        """A keeper has confirmed that the turn survives this program."""
-        return self.connection.held
 
     def _setup(self, reason: str) -> None:
         if not self._asked_for_setup:
