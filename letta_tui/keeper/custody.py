@@ -68,7 +68,8 @@ class Custody:
         self._told = ""  # what was last said about a lost connection
 
     async def take_over(self, before: SavedState) -> None:
-        """Adopt what a keeper that did not end properly left behind; connect if the server is a given one.
+        """Adopt what a keeper that did not end properly left behind, and hold what it held; connect if the
+        server is a given one.
 
         ``CannotRun`` when the given one's address makes no sense.
         """
@@ -77,7 +78,9 @@ class Custody:
                 endpoint = self.endpoint()
             except TransportError as error:
                 raise CannotRun(error.words) from None
+            self.link.wanted |= set(before.holds)
             self.link.start(endpoint)
+            self._taking_back = asyncio.create_task(self._take_back(before.holds))
             return
         await asyncio.to_thread(end_all, before.started)
         if before.server is None:

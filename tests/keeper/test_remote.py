@@ -12,6 +12,7 @@ import pytest
 
 from letta_tui.keeper.client import KeeperError, KeeperHandle, find_keeper
 from letta_tui.keeper.errors import CannotRun
+from letta_tui.keeper.files import SavedState, write_state
 from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.keeper.process import Keeper
 from tests.support.server import RealServer, until
@@ -23,7 +24,7 @@ async def watcher(
     folder: Path, options: KeeperOptions, holds: tuple[tuple[str, str], ...] = ()
 ) -> tuple[asyncio.Task[None], KeeperHandle, list[str]]:
     paths = KeeperPaths(folder / "state", folder / "run")
-    paths.state.mkdir()
+    paths.state.mkdir(exist_ok=True)
     paths.runtime.mkdir()
     said: list[str] = []
     ready = asyncio.Event()
@@ -73,6 +74,34 @@ async def test_a_turn_survives_all_windows_and_the_server_is_left_alone(
     assert (where.url, where.owned) == (letta_server.url, False)
     with pytest.raises(KeeperError, match="did not start this server"):
         await handle.restart_server()
+
+
+async def test_what_a_killed_keeper_held_is_held_again(tmp_path: Path, letta_server: RealServer) -> None:
+    agent, busy, quiet = letta_server.agent_id, *[await letta_server.conversation() for _ in range(2)]
+    paths = KeeperPaths(tmp_path / "state", tmp_path / "run")
+    paths.state.mkdir()
+    write_state(paths.state_file, SavedState(holds=((agent, busy), (agent, quiet))))
+    options = KeeperOptions(url=letta_server.url, token_file=letta_server.token_file, idle_seconds=0)
+    async with letta_server.plain() as socket:
+        await socket.join(agent, busy)
+        await socket.say(agent, busy, "[[words 40 rate=20; say THE END]]")
+        await socket.wait(lambda f: (f.get("delta") or {}).get("message_type") == "assistant_message")
+        running, handle, _ = await watcher(tmp_path, options)
+
+        async def held() -> bool:
+            return set((await handle.status()).holds) == {(agent, busy), (agent, quiet)}
+
+        await until(held)
+        socket.cut()
+
+    async def ended() -> bool:
+        return any(e.kind == "turn" for e in await handle.ends_since(0))
+
+    await until(ended)
+    (end,) = await handle.ends_since(0)
+    assert (end.stop_reason, end.conversation_id) == ("end_turn", busy)
+    await handle.stop()
+    await running
 
 
 class Wire:
