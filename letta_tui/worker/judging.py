@@ -22,6 +22,7 @@ from letta_tui.worker.room import Room
 
 log = logging.getLogger(__name__)
 
+NOTES_SECONDS = 2.0  # for a keeper to answer: a verdict does not wait for it any longer
 MOST_READINGS = 5  # in a row; after that the next end of a turn, or the person, asks again
 
 
@@ -127,13 +128,14 @@ class Judge:
         """What a keeper saw of turns whose end is not known here; nothing where there is none to ask."""
         keeper = self._desk.config.keeper
         unended = [send for send in sends if send.outcome not in ENDED]
-        if keeper is None or not unended:
+        if keeper is None or not unended or room.turn.active:
             return ()
         place, since = room.place, min(send.created.wall for send in unended)
         try:
-            notes = await keeper.ends_since(place.agent_id, place.conversation_id, since)
-        except KeeperTrouble as trouble:
-            log.info("the keeper's notes cannot be had: %s", trouble)
+            async with asyncio.timeout(NOTES_SECONDS):
+                notes = await keeper.ends_since(place.agent_id, place.conversation_id, since)
+        except (KeeperTrouble, TimeoutError) as trouble:
+            log.info("the keeper's notes cannot be had: %r", trouble)
             return ()
         return noted_ends(notes, unended)
 
