@@ -14,6 +14,12 @@ from letta_tui.worker.ports import EndNote
 AWAY = 60.0  # seconds after which the person may no longer be there
 AWAY_HEAD = "While you were away"
 MEANWHILE = "Meanwhile"  # what begins a summary for somebody who may have sat there all the time
+_VERBS = {
+    "done": "ended",
+    "ended_unseen": "ended (nobody saw how)",
+    "failed": "failed",
+    "cancelled": "was cancelled",
+}
 _MOST_NAMES = 3
 _MOST_WORDS = 160
 
@@ -71,7 +77,15 @@ def by_history(
     tools = [row.tool for row in (*grown, *fresh) if row.tool is not None]
     ran = tuple(tool.name for tool in tools if tool.state in ("done", "failed"))
     denied = tuple(tool.name for tool in tools if tool.state == "denied")
-    return (EndNote(now, place.agent_id, place.conversation_id, "done", "", tools=ran, denied=denied),)
+    here = (now, place.agent_id, place.conversation_id)
+    end = EndNote(*here, "ended_unseen", "", tools=ran, denied=denied)
+    closed = [tool.name for tool in tools if tool.state == "closed"]
+    if not closed:
+        return (end,)
+    asked = any(row.tool is not None and row.tool.state == "awaiting" for row in before)
+    were = "was" if len(closed) == 1 else "were"
+    why = "not run: nobody answered before the turn ended" if asked else "left without a result"
+    return (end, EndNote(*here, "none", f"{_some(closed)} {were} {why}", what="error"))
 
 
 def summary(away: Away, *, waiting: Sequence[str] = (), now: float, head: str = AWAY_HEAD) -> str:
@@ -117,7 +131,7 @@ def duration(seconds: float) -> str:
 def _ends(notes: Sequence[EndNote]) -> list[str]:
     ends = [note for note in notes if note.what == "end" and note.outcome != "awaiting_approval"]
     parts = []
-    for outcome, verb in (("done", "ended"), ("failed", "failed"), ("cancelled", "was cancelled")):
+    for outcome, verb in _VERBS.items():
         these = [note for note in ends if note.outcome == outcome]
         if not these:
             continue

@@ -121,10 +121,19 @@ def test_without_a_keeper_the_rows_tell_what_happened() -> None:
     denied = Row("tool:4", "tool", tool=ToolView("4", "Write", state="denied"), when=106.0)
     assert rows_tell([], [asked, whole]) == ""  # nothing was known: nothing is news
     assert rows_tell([asked, whole], [asked, whole]) == ""
-    assert rows_tell([asked, half], [asked, whole]) == "While you were away: the turn ended."
+    assert rows_tell([asked, half], [asked, whole]) == "While you were away: the turn ended (nobody saw how)."
     assert rows_tell([asked, runs], [asked, ran, denied, whole]) == (
-        "While you were away: the turn ended; Bash ran; Write was denied."
+        "While you were away: the turn ended (nobody saw how); Bash ran; Write was denied."
     )
+    waits = Row("tool:5", "tool", tool=ToolView("5", "Write", state="awaiting"), live=True)
+    closed = Row("tool:5", "tool", tool=ToolView("5", "Write", state="closed"), when=107.0)
+    assert rows_tell([asked, waits], [asked, closed]).endswith(
+        " Write was not run: nobody answered before the turn ended."
+    )
+    assert rows_tell([asked], [asked, closed]).endswith(" Write was left without a result.")
     assert rows_tell([asked], [whole, asked]) == ""  # an older page
     assert rows_tell([asked], [asked, ran], later=105.5) == ""  # on the screen, though not in the cache
-    assert rows_tell([asked], [asked, ran], later=104.5) == "While you were away: the turn ended; Bash ran."
+    assert (
+        rows_tell([asked], [asked, ran], later=104.5)
+        == "While you were away: the turn ended (nobody saw how); Bash ran."
+    )

@@ -150,7 +150,7 @@ class ChoiceCard(Vertical, can_focus=True):
         self._body.update(Content("\n").join(row for line in lines for row in _hanging(line, width - 1)))
         self._body.display = bool(lines)
         self._foot_line.update(self._foot())
-        self._foot_line.display = bool(self._entries) and not folded
+        self._foot_line.display = any(e.choices for e in self._entries) and not folded
 
     def _foot(self) -> Content:
         if self._asking is not None:

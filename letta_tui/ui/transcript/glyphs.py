@@ -30,7 +30,7 @@ TOOL: dict[ToolState, tuple[str, str, str, str]] = {
     "done": ("✓", "+", "", "good"),
     "failed": ("✗", "x", "failed", "bad"),
     "denied": ("⊘", "-", "denied", "bad"),
-    "closed": ("∅", "-", "closed", "quiet"),
+    "closed": ("∅", "-", "no result", "quiet"),
 }
 
 FOLDED = ("▸", ">")
