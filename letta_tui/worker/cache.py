@@ -47,12 +47,9 @@ class Cache:
 
     def erasings(self) -> int:
         """A number that changes with every erasing, by any window or command. For :meth:`store`."""
-        try:
-            with closing(self._open()) as file:
-                return _erasings(file)
-        except (OSError, sqlite3.Error) as error:
-            log.info("transcript cache not read: %s", error)
-            return -1
+        found = [-1]
+        self._write(lambda file: found.append(_erasings(file)))
+        return found[-1]
 
     def load(self, place: Place) -> tuple[tuple[Row, ...], float] | None:
         """The rows of ``place`` and the time they were stored (wall clock); None without any."""
