@@ -24,6 +24,7 @@ from letta_tui.seam.state import Choice, QuestionView, RecoveryView
 from letta_tui.seam.updates import ApprovalsChanged, QuestionChanged, QueueChanged, RecoveryChanged
 from letta_tui.ui.app import LettaTuiApp
 from letta_tui.ui.clicks import DOUBLE, GRACE, Clickable, Spot, Spots
+from letta_tui.ui.dialogs.lists import ConversationPicker
 from letta_tui.ui.dialogs.picker import Options
 
 RISKY = RecoveryChanged(RECOVERY)
@@ -222,9 +223,12 @@ async def test_a_question_is_answered_and_a_note_put_away_by_a_click(port: FakeP
         port.say(QuestionChanged(GONE))
         await settle(pilot, port)
         await click(app, pilot, "Open another conversation", 0)
-        assert port.sent(AnswerQuestion) == []
+        assert app.screen is app.chat
         await click(app, pilot, "Open another conversation")
-        assert port.sent(AnswerQuestion) == [AnswerQuestion("gone", "open_other")]
+        assert isinstance(app.screen, ConversationPicker)
+        await pilot.press("escape")
+        await click(app, pilot, "Start a new conversation")  # the question still stands
+        assert port.sent(AnswerQuestion) == [AnswerQuestion("gone", "new")]
         port.say(QuestionChanged(None), RecoveryChanged(RecoveryView(False, "What happened", ("A turn.",))))
         await settle(pilot, port)
         await click(app, pilot, "puts this away")

@@ -146,7 +146,7 @@ class ChoiceCard(Vertical, can_focus=True):
             if each.id in self._chosen:
                 lines.append(Content.styled("    one moment…", "$quiet"))
             elif chosen and not asking:
-                lines += _choice_lines(each.choices)
+                lines += _choice_lines(each.choices, width - 1)
         self._body.update(Content("\n").join(row for line in lines for row in _hanging(line, width - 1)))
         self._body.display = bool(lines)
         self._foot_line.update(self._foot())
@@ -242,6 +242,8 @@ class ChoiceCard(Vertical, can_focus=True):
     def _go(self, entry: Entry, choice: Choice) -> None:
         if choice.action == "copy":
             self._copy(entry.text, "message")
+        elif choice.action == "open_other":
+            self._choose(entry.id, choice.action)  # a list comes up, and can be left
         else:
             self._chosen[entry.id] = choice.action
             self._choose(entry.id, choice.action)
@@ -256,11 +258,17 @@ def _hanging(line: Content, width: int) -> list[Content]:
     return [Content.assemble(" " * indent, row) for row in line[indent:].wrap(width - indent)]
 
 
-def _choice_lines(choices: tuple[Choice, ...]) -> list[Content]:
+def _choice_lines(choices: tuple[Choice, ...], width: int) -> list[Content]:
     """What risks nothing shares a line, so that a small terminal shows all; a risk has a line of its own."""
-    safe_ones = [choice for choice in choices if not choice.risk]
-    together = [part for choice in safe_ones for part in (_clickable(choice), "   ")]
-    lines = [Content.assemble("    ", *together)] if together else []
+    lines: list[Content] = []
+    for choice in choices:
+        words = _clickable(choice)
+        if choice.risk:
+            continue
+        if lines and lines[-1].cell_length + 3 + words.cell_length <= width:
+            lines[-1] = Content.assemble(lines[-1], "   ", words)
+        else:
+            lines.append(Content.assemble("    ", words))
     for choice in choices:
         if choice.risk:
             risk = (one_line(choice.risk, 200), "$warning")

@@ -285,7 +285,10 @@ class ChatScreen(ActionScreen):
         self.port.send(ResolveSend(client_message_id, action))
 
     def _answer_question(self, question_id: str, action: Action) -> None:
-        self.port.send(AnswerQuestion(question_id, action))
+        if action == "open_other":
+            self.commands.command_conversations("")  # the question stands until something is opened
+        else:
+            self.port.send(AnswerQuestion(question_id, action))
 
     def copy(self, text: str, what: str = "") -> None:
         """Give ``text`` to the terminal's clipboard and say what can truly be said about it."""

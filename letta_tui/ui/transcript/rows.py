@@ -148,6 +148,8 @@ def tool_lines(
     first = next((line for line in clean_line_by_line(result[:PREVIEW]) if line), "")
     if tool.state == "denied" and (tool.reason or tool.decided_by == "you"):
         first = ""  # the result of a denied call is its reason once more
+    if tool.state == "closed" and tool.reason:
+        first = ""  # so is that of one that was cut off
     if folded and first and width - width_of(head) > 12:
         head += [("  ", "pad"), (first, "bad" if tool.state == "failed" else "dim")]
     lines = [Line(tuple(crop_spans(head, width)))]
