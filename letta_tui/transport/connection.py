@@ -23,6 +23,7 @@ RefusedKind = Literal[
     "not_found",  # 404
     "channel",  # 426: this server wants the other number of sockets
     "busy",  # 429, 502, 503, 504: a proxy or server that may be back soon
+    "silent",  # hung up without an answer: another protocol, or a tunnel with nothing at its end now
     "not_letta",
     "offline",  # hosted: the device has no connection now
     "sandbox_expired",  # hosted: before anything was sent
@@ -30,7 +31,7 @@ RefusedKind = Literal[
 ]
 
 _TRY_AGAIN: frozenset[str] = frozenset(
-    {"refused_port", "unknown_host", "unreachable", "timeout", "busy", "offline"}
+    {"refused_port", "unknown_host", "unreachable", "timeout", "silent", "busy", "offline"}
 )
 
 

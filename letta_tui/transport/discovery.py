@@ -27,7 +27,7 @@ async def look_ahead(
     try:
         answer = await fetcher(HttpRequest("GET", url, token, timeout=timeout, ca_file=endpoint.ca_file))
     except Refused as refused:
-        if refused.kind == "not_letta":
+        if refused.kind in ("not_letta", "silent"):
             return None
         raise
     if (

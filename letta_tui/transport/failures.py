@@ -46,7 +46,7 @@ def connect_failure(error: BaseException, url: str, *, had_token: bool) -> Refus
         return Refused("tls", tls_words(error, where))
     silent = isinstance(error, ConnectionResetError) and error.errno is None  # http.client found no answer
     if silent or (isinstance(error, InvalidMessage) and isinstance(error.__cause__, EOFError)):
-        return Refused("not_letta", _hung_up(where, parts.scheme))
+        return Refused("silent", _hung_up(where, parts.scheme))
     if isinstance(error, InvalidMessage | InvalidHandshake):
         return Refused("not_letta", f"What answers at {where} is not a Letta server: it speaks no WebSocket.")
     if isinstance(error, TimeoutError | asyncio.TimeoutError):

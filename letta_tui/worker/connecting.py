@@ -30,6 +30,9 @@ Open = Callable[[Endpoint], Awaitable[Connection]]
 Settle = Callable[[Endpoint], Awaitable[tuple[Endpoint, Runtime | None]]]
 Live = Callable[[Link], Awaitable[None]]
 
+# From where there was a connection before: a tunnel or a proxy answers so while what is behind it is away.
+_MAY_PASS = frozenset({"not_letta", "not_found", "tls"})
+
 
 class Connector:
     """``live`` is run beside each connection and cancelled when it ends; ``down`` is called after each end.
@@ -82,7 +85,8 @@ class Connector:
                 lost = await self._live(link)
                 words = lost.reason
             except Refused as refused:
-                words, lasting = refused.words, not refused.worth_retrying
+                words = refused.words
+                lasting = not (refused.worth_retrying or (self._broke and refused.kind in _MAY_PASS))
                 if refused.kind == "token" and self._endpoint is not None:
                     key = self._endpoint
                     words = words if isinstance(refused, NoToken) else f"{words} {renewal(key)}".rstrip()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from letta_tui.protocol import Frame, frame_of
-from letta_tui.transport.connection import ConnectionLost, Refused
+from letta_tui.transport.connection import ConnectionLost, Refused, RefusedKind
 from letta_tui.transport.endpoint import Endpoint, direct
 
 AGENT = "agent-fake"
@@ -29,6 +29,7 @@ class FakeServer:
     take_input: bool = True
     answer_runtime: dict[str, str] | None = None
     refuse_connections: int = 0
+    refusal: RefusedKind = "refused_port"
     deaf: bool = False  # takes everything and answers nothing, not even a probe
     mute_acks: bool = False  # inputs are taken and run, and never acknowledged
     skip_seq: int = 0  # event_seq numbers to pass over before the next event
@@ -50,7 +51,7 @@ class FakeServer:
     async def open(self, endpoint: Endpoint) -> FakeConnection:
         if self.refuse_connections:
             self.refuse_connections -= 1
-            raise Refused("refused_port", "Nothing listens at 127.0.0.1:9.")
+            raise Refused(self.refusal, "Nothing listens at 127.0.0.1:9.")
         connection = FakeConnection(self, f"c{len(self.connections) + 1}")
         self.connections.append(connection)
         return connection

@@ -10,7 +10,8 @@ import pytest
 
 from letta_tui.conversation.reconcile import Policy
 from letta_tui.ledger.store import Ledger
-from letta_tui.seam.intents import LoadOlder, ResolveSend
+from letta_tui.seam.intents import LoadOlder, Reconnect, ResolveSend
+from letta_tui.transport.connection import RefusedKind
 from letta_tui.worker.config import Hands, Target, WorkerConfig
 from tests.support.seat import Seat
 from tests.worker.fake import AGENT, FakeServer
@@ -195,6 +196,28 @@ async def test_what_was_not_sent_before_the_program_ended_is_only_offered(
         assert send is not None
         assert send.delivery == "discarded"
     assert server.ran == {}
+
+
+@pytest.mark.parametrize("refusal", ["silent", "not_letta", "not_found", "tls"])
+async def test_what_a_tunnel_answers_while_its_end_is_away_is_waited_out(
+    server: FakeServer, start: Start, refusal: RefusedKind
+) -> None:
+    seat = await start().ready()
+    server.refusal, server.refuse_connections = refusal, 2
+    server.cut()
+    await seat.until(lambda: seat.connection is not None and seat.connection.phase == "lost", what="lost")
+    await seat.ready()
+    assert server.refuse_connections == 0
+
+
+async def test_an_address_that_never_was_one_is_not_tried_again_and_again(
+    server: FakeServer, start: Start
+) -> None:
+    server.refusal, server.refuse_connections = "not_letta", 1
+    seat = start()
+    await seat.until(lambda: seat.connection is not None and seat.connection.phase == "failed", what="failed")
+    seat.send(Reconnect())
+    await seat.ready()
 
 
 async def test_an_input_without_an_acknowledgement_is_found_in_history(
