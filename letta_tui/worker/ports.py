@@ -61,8 +61,8 @@ class Whereabouts:
 class Variables:
     """Environment variables of the server: names alone, never values.
 
-    ``wanted``: named in the config file; ``different``: those of them that the running server has otherwise or
-    not at all. ``settable``: whether the server is started here.
+    ``wanted``: named in the config file; ``different``: those of them that the running server has otherwise
+    or not at all. ``settable``: whether the server is started here.
     """
 
     wanted: tuple[str, ...] = ()
@@ -81,8 +81,8 @@ class KeeperPort(Protocol):
         ...
 
     async def variables(self) -> Variables | None:
-        """How the environment of the running server compares with what the config file asks for; ``None`` when
-        it cannot be looked at."""
+        """How the environment of the running server compares with what the config file asks for; ``None``
+        when it cannot be looked at."""
         ...
 
     async def hold(self, agent_id: str, conversation_id: str) -> bool:
