@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -30,6 +31,12 @@ def turn_over(demo: Demo) -> bool:
     return status["running"] and not status["busy"]
 
 
+def last_turn(demo: Demo) -> float:
+    """How long the last turn took, in seconds, as the keeper saw it."""
+    notes = [json.loads(line) for line in (demo.profile / "state" / "ends.jsonl").read_text().splitlines()]
+    return float([note["seconds"] for note in notes if note["kind"] == "turn"][-1])
+
+
 @pytest.mark.parametrize(
     ("deltas", "seconds"),
     [pytest.param(600, 0.0, marks=pytest.mark.long), pytest.param(10_000, 30.0, marks=pytest.mark.long)],
@@ -44,9 +51,15 @@ def test_a_terminal_that_nobody_reads_holds_nothing_up(
         with terminal.unread():
             time.sleep(seconds)
             wait(lambda: turn_over(demo), "the turn ends although nobody reads", 60 + 6 * seconds)
+        alone = last_turn(demo)
         terminal.wait(f"{tag}{deltas - 1:04}", timeout=30)
         terminal.wait("Ready")
         _and_goes_on(terminal, mark)
+        if seconds:
+            terminal.say(f"[[words {deltas} rate=1000 tag=r{tag} para=50]]")
+            terminal.wait(f"r{tag}{deltas - 1:04}", timeout=120)
+            terminal.wait("Ready")
+            print(f"\n{deltas} deltas: {alone} s while nobody reads, {last_turn(demo)} s while somebody does")
         terminal.leave()
     assert demo.runs(mark) == 1
 
