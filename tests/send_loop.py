@@ -30,6 +30,7 @@ import contextlib
 import json
 import os
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -93,10 +94,12 @@ class Loop:
         )  # fmt: skip
         reading = asyncio.create_task(process.communicate())
         if dies_after is not None:
-            with contextlib.suppress(TimeoutError):
+            try:
                 await asyncio.wait_for(asyncio.shield(reading), dies_after)
-            if process.returncode is None:
-                process.kill()
+            except TimeoutError:
+                # Not ``process.kill``: that polls, and takes the exit code of one that has just ended away.
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
         out, err = await asyncio.wait_for(reading, 180)
         assert process.returncode is not None
         return process.returncode, out.decode(), err.decode()
@@ -246,6 +249,11 @@ class Message:
             else:
                 kinds = [row["message_type"] for row in rows]
                 self.wrong(f"exit 0, and history has no answer but {kinds}; left when killed: {left}")
+        if code == 5:
+            left = self.left.get(data["conversation"])
+            self.loop.counts.lost += left is not None and not left.readable
+            if answered:
+                self.wrong("exit 5, and history has the answer")
         if code == 1 and (mine or runs):
             self.wrong("exit 1, and yet it was delivered")
         if code == 3 and (not mine or answers):

@@ -13,6 +13,7 @@ class Counts:
     killed: int = 0
     servers_killed: int = 0
     forgot: int = 0  # answers that a killed server had spoken and not written
+    lost: int = 0  # conversations whose record a killed server left unreadable
     codes: Counter[tuple[str, str]] = field(default_factory=Counter)  # (kind, code or "while away: code")
     violations: list[str] = field(default_factory=list)
     messages: int = 0
@@ -20,8 +21,8 @@ class Counts:
     def line(self) -> str:
         return (
             f"{self.messages} messages, {self.started} commands, {self.killed} killed, "
-            f"{self.servers_killed} servers killed, {self.forgot} answers forgotten by them; "
-            f"{len(self.violations)} violations"
+            f"{self.servers_killed} servers killed, "
+            f"{self.forgot} answers and {self.lost} conversations lost by them; {len(self.violations)} violations"
         )
 
     def table(self, kinds: Iterable[str]) -> str:
