@@ -22,7 +22,8 @@ class Counts:
         return (
             f"{self.messages} messages, {self.started} commands, {self.killed} killed, "
             f"{self.servers_killed} servers killed, "
-            f"{self.forgot} answers and {self.lost} conversations lost by them; {len(self.violations)} violations"
+            f"{self.forgot} answers and {self.lost} conversations lost by them; "
+            f"{len(self.violations)} violations"
         )
 
     def table(self, kinds: Iterable[str]) -> str:
