@@ -282,14 +282,18 @@ class Opener:
     # --- questions ---
 
     def _gone(self, conversation_id: str, words: str, *, agent_id: str) -> None:
-        actions: tuple[Action, ...] = (
-            ("new", "open_other", "reconnect") if agent_id else ("open_other", "reconnect")
-        )
+        actions: tuple[Action, ...] = ("new", "open_other", "reconnect")
+        title, hint = "This conversation cannot be opened", ""
+        if not agent_id or agent_id in words:
+            actions = ("open_other", "reconnect")  # a new one would need that agent too
+        if agent_id and agent_id in words:
+            title = "This server does not know the agent"
+            hint = "Perhaps another server answers at this address now, or the agent was deleted. "
         ask_person(
             self._desk,
             "gone",
-            "This conversation cannot be opened",
-            f"The server does not open {conversation_id}: {words.rstrip('. ')}. Nothing was sent, "
+            title,
+            f"The server does not open {conversation_id}: {words.rstrip('. ')}. {hint}Nothing was sent, "
             "and no other conversation is opened unless you say so.",
             actions,
         )

@@ -83,4 +83,6 @@ def ask_person(desk: Desk, kind: str, title: str, body: str, actions: tuple[Acti
     if desk.room is not None:
         desk.room.blocked = title + "."
     desk.set_connection(phase="ready", words=title + ".", can_send=False, why_not=title + ".")
+    # What the server said of a conversation that it did not open is nothing to go by.
+    desk.set_status(mode="", cwd="", model="")
     desk.set_question(question(kind, title, body, actions))

@@ -53,6 +53,11 @@ async def test_an_unknown_conversation_is_a_question_and_never_a_new_one(
     try:
         question = await seat.until(lambda: seat.question, what="a question")
         assert "local-conv-99999" in question.body
+        assert [choice.action for choice in question.choices] == ["new", "open_other", "reconnect"]
+        assert (seat.status.mode, seat.status.cwd) == ("", "")  # of nothing that is open
+        seat.send(OpenConversation("agent-local-of-another-server", "local-conv-1"))
+        await seat.until(lambda: seat.question and "does not know the agent" in seat.question.title)
+        assert [choice.action for choice in seat.question.choices] == ["open_other", "reconnect"]
         assert seat.connection is not None
         assert not seat.connection.can_send
         token = seat.say("into the void")
