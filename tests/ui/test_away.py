@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from fakeport import FakePort
 from scenes import running, settle
 
 from letta_tui.seam.intents import PutAwayNotes, Submit
-from letta_tui.seam.state import RecoveryView, Row
+from letta_tui.seam.state import Choice, RecoveryView, Row, SendView
 from letta_tui.seam.updates import RecoveryChanged, Splice, TranscriptChanged
 
 NOTE = "While you were away: the turn ended after 41 s; Bash ran."
@@ -45,3 +46,31 @@ async def test_nothing_is_put_away_while_it_is_being_checked(port: FakePort) -> 
         assert app.chat.recovery.display
         await pilot.press("f6")
         assert port.sent(PutAwayNotes) == []
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 16)])
+async def test_every_choice_of_the_chosen_message_is_seen_on_a_small_screen(
+    port: FakePort, size: tuple[int, int]
+) -> None:
+    choices = (
+        Choice("check", "k", "Check again"),
+        Choice("send_new", "n", "Send as new", "If the first one turns up late, both run."),
+        Choice("discard", "d", "Discard", "The text is gone from here."),
+    )
+    known = "It may or may not have arrived. It was sent so long ago that nobody would know it any more."
+    sends = tuple(
+        SendView(f"cm-{n}", f"message {n}", "unknown", "none", "not known", known, 0.0, choices)
+        for n in range(3)
+    )
+    async with running(port, size=size) as (app, pilot):
+        port.say(RecoveryChanged(RecoveryView(False, "3 messages need your decision", (NOTE,), sends)))
+        await settle(pilot, port)
+        await pilot.press("tab")
+        for number in range(3):
+            await settle(pilot, port)
+            shown = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+            for words in (f"▸ ! not known  “message {number}”", "Check again", "both run.", "gone from here"):
+                assert words in shown
+            assert "Esc later" in shown
+            assert "F1 help" in shown
+            await pilot.press("down")

@@ -18,6 +18,8 @@ from letta_tui.ui.keys import bindings, key_name
 from letta_tui.ui.text.sanitise import one_line, safe
 from letta_tui.ui.transcript.glyphs import DELIVERY
 
+SHARE = 60
+"""Percent of the screen that a card may take, as its style says."""
 _COLOURS = {"pending": "$warning", "quiet": "$quiet", "bad": "$error", "good": "$success"}
 
 
@@ -119,10 +121,6 @@ class ChoiceCard(Vertical, can_focus=True):
 
     def _draw(self) -> None:
         folded = self._crowded and not self.has_focus
-        height = self.app.size.height
-        room = 14 if height >= 30 else 3 if self._crowded else max(3, height // 2 - 3)
-        self.query_one(VerticalScroll).styles.max_height = room
-        self.query_one(VerticalScroll).display = not folded
         # Where a fold or a question covered it, it is seen anew.
         hidden = "folded" if folded else self._asking.key if self._asking is not None else ""
         self._state = f"{hidden} {self._subject}"
@@ -130,27 +128,60 @@ class ChoiceCard(Vertical, can_focus=True):
         self._foot_line.about(self._state)
         self._head.about(self._subject)
         width = max(20, self.app.size.width - 5)
+        body, top, end = self._rows(width - 1)
+        foot = self._foot().wrap(width) if any(e.choices for e in self._entries) and not folded else []
         # A risk that is asked about must be seen whole, with its answers, also on a low terminal.
         asking = self._asking is not None
-        head = self._head_words[:1] if folded or asking else self._head_words
-        self._head.update(Content("\n").join(row for line in head for row in _hanging(line, width)))
-        lines: list[Content] = []
+        head = self._wrapped(self._head_words[:1] if folded or asking else self._head_words, width)
+        room = self._room(len(head), len(foot))
+        if self.has_focus and len(body) > room:
+            head = self._wrapped(self._head_words[:1], width)  # what is chosen from goes first
+            room = self._room(len(head), len(foot))
+        self._head.update(Content("\n").join(head))
+        self._body.update(Content("\n").join(body))
+        self._body.display = bool(body)
+        self._foot_line.update(Content("\n").join(foot))
+        self._foot_line.display = bool(foot)
+        scroll = self.query_one(VerticalScroll)
+        scroll.styles.max_height = room
+        scroll.display = not folded
+        if end > room:
+            self.call_after_refresh(scroll.scroll_to, y=min(top, end - room), animate=False)
+
+    def _room(self, head: int, foot: int) -> int:
+        """Rows for what is between head and foot, so that nothing of the three is cut off."""
+        height = self.app.size.height
+        frame = 0 if self.screen.has_class("-low") else 2
+        left = height * SHARE // 100 - frame - head - foot
+        return max(3, min(14, left, 3 if self._crowded and height < 30 else 14))
+
+    @staticmethod
+    def _wrapped(lines: tuple[Content, ...], width: int) -> list[Content]:
+        return [row for line in lines for row in _hanging(line, width)]
+
+    def _rows(self, width: int) -> tuple[list[Content], int, int]:
+        """What is asked about, and where the chosen entry begins and ends in it."""
+        rows: list[Content] = []
+        top = end = 0
+        asking, several = self._asking is not None, len(self._entries) > 1
         for number, each in enumerate(self._entries):
             chosen = number == self._at
             if asking and not chosen:
                 continue
+            lines: list[Content] = []
             for first, line in enumerate(each.lines):
-                mark = "▸ " if chosen and first == 0 and len(self._entries) > 1 else "  "
+                mark = "▸ " if chosen and first == 0 and several else "  "
                 words = Content.assemble((mark, "$primary"), line)
                 lines.append(words if chosen else answer(words, f"entry {number}"))
             if each.id in self._chosen:
                 lines.append(Content.styled("    one moment…", "$quiet"))
             elif chosen and not asking:
-                lines += _choice_lines(each.choices, width - 1)
-        self._body.update(Content("\n").join(row for line in lines for row in _hanging(line, width - 1)))
-        self._body.display = bool(lines)
-        self._foot_line.update(self._foot())
-        self._foot_line.display = any(e.choices for e in self._entries) and not folded
+                lines += _choice_lines(each.choices, width)
+            made = self._wrapped(tuple(lines), width)
+            if chosen:
+                top, end = len(rows), len(rows) + len(made)
+            rows += made
+        return rows, top, end
 
     def _foot(self) -> Content:
         if self._asking is not None:
