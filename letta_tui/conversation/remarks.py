@@ -24,6 +24,10 @@ END_WORDS = {
 }
 
 
+# The server makes an agent with any model, and finds out only when it is talked to (0.34.12).
+NO_PROVIDER = "/model chooses another model, /setup connects a provider."
+
+
 @dataclass(frozen=True, slots=True)
 class Remark:
     """A row of the client's own. The same ``key`` again replaces it."""
@@ -43,6 +47,8 @@ def remark_of(delta: Delta, turn: int) -> Remark | None:
         detail = content.error_text(raw.get("api_error")) or content.error_text(raw.get("detail"))
         if detail and detail not in text:
             text = f"{text}\n{detail}" if text else detail
+        if "provider is not configured" in text.lower():
+            text = f"{text.rstrip('. ')}. {NO_PROVIDER}"
         fatal = what == "error_message" or raw.get("is_terminal") is not False
         return Remark(
             f"error:{delta.id or _digest(delta.run_id or '', text, *delta.client_message_ids)}",

@@ -271,3 +271,10 @@ def test_programs_messages_are_readable(screen: Screen) -> None:
     assert screen.texts[:2] == ["Tea?: yes & no", "Build done"]
     assert [r.kind for r in screen.view.rows] == ["notice", "notice", "tool"]
     assert screen.tool.result == "Asked: Tea?\n  - yes: hot"
+
+
+def test_an_error_of_a_model_without_a_provider_says_what_helps(screen: Screen) -> None:
+    screen(delta("error_message", id="e1", message="Provider is not configured: openai"))
+    assert screen.texts == [
+        "Provider is not configured: openai. /model chooses another model, /setup connects a provider."
+    ]
