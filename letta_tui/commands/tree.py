@@ -23,7 +23,8 @@ _EPILOG = """\
 Without a command the last conversation is opened again, on the server it was on.
 
 exit codes: 0 done; 1 the server, disk or network did not do it; 2 wrong command line or config file;
-`send` only: 3 the turn failed, 4 a tool call waits for approval, 5 nobody can say whether it was delivered
+`send` only: 0 the turn ended and what was received of its answer is on standard output, 3 the turn failed,
+4 a tool call waits for approval, 5 nobody can say how it ended: run it again with --id
 """
 
 
