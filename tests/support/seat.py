@@ -141,7 +141,7 @@ class Seat:
 
     # --- waiting ---
 
-    async def until(self, condition: Callable[[], T], timeout: float = 20, what: str = "") -> T:
+    async def until(self, condition: Callable[[], T], timeout: float = 60, what: str = "") -> T:
         end = time.monotonic() + timeout
         while True:
             self.look()
@@ -152,7 +152,7 @@ class Seat:
                 raise AssertionError(f"not within {timeout} s: {what or condition}\n{self.describe()}")
             await asyncio.sleep(0.01)
 
-    async def ready(self, timeout: float = 25) -> Seat:
+    async def ready(self, timeout: float = 60) -> Seat:
         await self.until(
             lambda: (
                 self.connection is not None and self.connection.phase == "ready" and self.connection.can_send
@@ -162,7 +162,7 @@ class Seat:
         )
         return self
 
-    async def rest(self, timeout: float = 25) -> None:
+    async def rest(self, timeout: float = 60) -> None:
         """Until nothing runs, waits or is being checked."""
         await self.until(
             lambda: (
@@ -178,7 +178,7 @@ class Seat:
             "at rest",
         )
 
-    async def reply(self, words: str, timeout: float = 25) -> Row:
+    async def reply(self, words: str, timeout: float = 60) -> Row:
         """The assistant's row that contains ``words`` and no longer grows."""
         return await self.until(
             lambda: next(
@@ -188,7 +188,7 @@ class Seat:
             f"a reply with {words!r}",
         )  # type: ignore[return-value]
 
-    async def quit(self, timeout: float = 15) -> None:
+    async def quit(self, timeout: float = 60) -> None:
         if not await asyncio.to_thread(self.worker.stop, timeout):
             raise AssertionError("the worker did not end")
         self.look()

@@ -256,7 +256,7 @@ class PlainSocket:
         )
 
     async def wait(
-        self, wanted: Callable[[dict[str, Any]], Any], after: int = 0, timeout: float = 20
+        self, wanted: Callable[[dict[str, Any]], Any], after: int = 0, timeout: float = 60
     ) -> dict[str, Any]:
         """The first frame, among those from index ``after`` on, that is wanted."""
         seen = after
@@ -275,10 +275,10 @@ class PlainSocket:
             kinds = [f.get("type") for f in self.frames[-12:]]
             raise AssertionError(f"no such frame within {timeout} s; the last ones were {kinds}") from None
 
-    async def finished(self, after: int = 0, timeout: float = 20) -> dict[str, Any]:
+    async def finished(self, after: int = 0, timeout: float = 60) -> dict[str, Any]:
         return await self.wait(lambda f: f.get("type") == "turn_finished", after, timeout)
 
-    async def asked(self, after: int = 0, timeout: float = 20) -> dict[str, Any]:
+    async def asked(self, after: int = 0, timeout: float = 60) -> dict[str, Any]:
         """The next request for an approval."""
         return await self.wait(lambda f: f.get("type") == "control_request", after, timeout)
 
@@ -326,7 +326,7 @@ def real_server(folder: Path) -> Iterator[RealServer]:
         model.stop()
 
 
-async def until(condition: Callable[[], Any], timeout: float = 15, what: str = "") -> Any:
+async def until(condition: Callable[[], Any], timeout: float = 60, what: str = "") -> Any:
     """Wait until ``condition()``, or what it returns when awaited, is true, and return that."""
     end = time.monotonic() + timeout
     while True:

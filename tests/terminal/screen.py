@@ -115,7 +115,7 @@ class Terminal:
     def _text(self) -> str:
         return "\n".join(line.rstrip() for line in self._screen.display)
 
-    def wait(self, condition: str | Callable[[str], object], timeout: float = 20.0, what: str = "") -> str:
+    def wait(self, condition: str | Callable[[str], object], timeout: float = 60.0, what: str = "") -> str:
         """Wait until the screen holds a text, or makes a condition true; returns the screen's text."""
         met = condition if callable(condition) else (lambda text: condition in text)
         end = time.monotonic() + timeout
@@ -133,7 +133,7 @@ class Terminal:
                 ended = self.process.poll() is not None
                 over = not self._changed.wait(min(left, 0.3)) and ended
 
-    def wait_for(self, pattern: str, timeout: float = 20.0) -> re.Match[str]:
+    def wait_for(self, pattern: str, timeout: float = 60.0) -> re.Match[str]:
         """Wait for a regular expression (multi-line) on the screen."""
         found: list[re.Match[str]] = []
 
@@ -189,7 +189,7 @@ class Terminal:
         self._reader.join(5)
         os.close(self._master)
 
-    def ended(self, timeout: float = 20.0) -> int:
+    def ended(self, timeout: float = 60.0) -> int:
         """Wait for the program's end; its exit code."""
         code = self.process.wait(timeout)
         with contextlib.suppress(termios.error):  # hung up

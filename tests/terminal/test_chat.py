@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.terminal, pytest.mark.real]
 
 def test_a_message_streams_an_answer_and_the_terminal_comes_back(demo: Demo, mark: str) -> None:
     with demo.ready("--new") as terminal:
-        assert "show me markdown" in terminal.text
+        terminal.wait("show me markdown")
         terminal.say(f"[[say answer-{mark} is here]]")
         terminal.wait(f"answer-{mark} is here")
         terminal.wait(lambda screen: "✓" in screen and "Ready" in screen, what="the delivered glyph")
