@@ -90,6 +90,9 @@ class KeeperAdapter:
                 raise _trouble(error) from None
             await self._drop(known)  # no keeper is started only to let go: one that has died holds nothing
 
+    async def call(self, agent_id: str, conversation_id: str, what: str) -> None:
+        await self._with(lambda handle: handle.call(agent_id, conversation_id, what))
+
     async def restart_server(self) -> None:
         await self._with(lambda handle: handle.restart_server())
 

@@ -119,6 +119,10 @@ class KeeperHandle:
         """This window no longer needs the conversation; an open turn in it is still kept."""
         await self._ask("release", agent_id=agent_id, conversation_id=conversation_id)
 
+    async def call(self, agent_id: str, conversation_id: str, what: str) -> None:
+        """Show on the desktop that something waits for the person: nobody can see the window that asks."""
+        await self._ask("call", agent_id=agent_id, conversation_id=conversation_id, about=what)
+
     async def status(self) -> KeeperStatus:
         raw = await self._ask("status")
         return KeeperStatus(

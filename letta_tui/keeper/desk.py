@@ -27,6 +27,7 @@ class Life(Protocol):
     async def hand_over(self) -> None: ...
     def consider(self) -> None: ...
     def save(self) -> None: ...
+    def call(self, place: Place, what: str) -> None: ...
 
 
 class Desk:
@@ -100,6 +101,9 @@ class Desk:
             case "hold" | "release" | "forget":
                 place = str(ask.get("agent_id")), str(ask.get("conversation_id"))
                 return await self._place(peer, what, place)
+            case "call":
+                place = str(ask.get("agent_id")), str(ask.get("conversation_id"))
+                self._life.call(place, str(ask.get("about")))
             case "status":
                 return self._status()
             case "restart_server":

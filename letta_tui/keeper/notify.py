@@ -29,6 +29,14 @@ class Manners:
     details: bool = False
 
 
+CALLS = {
+    "approval": "A tool call waits for you.",
+    "turn_ended": "The turn has ended.",
+    "failed": "The turn failed.",
+}
+"""What a window may ask to be called for when nobody can see it."""
+
+
 def words_for(end: End, manners: Manners) -> str:
     """What to say about ``end``; empty for nothing."""
     if not manners.on:

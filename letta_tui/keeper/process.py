@@ -28,6 +28,7 @@ from letta_tui.protocol import Frame
 
 _TIDY_SECONDS = 60.0
 _TRIM_SECONDS = 24 * 3600.0
+_ONCE_SECONDS = 5.0  # in which windows that ask to be called for the same are one
 _LINGER_SECONDS = 15.0  # after handing over: the next keeper has to be subscribed before this one is not
 
 
@@ -57,6 +58,7 @@ class Keeper:
         self._record = Record(paths.state_file, me)
         self._watch = Watch()
         self._was_busy: tuple[Place, ...] = ()
+        self._called: dict[tuple[Place, str], float] = {}
         self._leave = asyncio.Event()
         self._leaving = Leaving(options.idle_seconds, self.leave)
         self._handed_over = False  # files, socket and server are the next keeper's
@@ -215,6 +217,17 @@ class Keeper:
             if words and not self._desk.shows((end.agent_id, end.conversation_id)):
                 notify.show(words, self._environ)
             self._desk.control.news({"news": "end", **end.to_json()})
+
+    def call(self, place: Place, what: str) -> None:
+        """For a window that nobody can see. Several may ask about the same: the person is called once."""
+        now, words = time.monotonic(), notify.CALLS.get(what, "")
+        if (
+            words
+            and self._manners.on
+            and now - self._called.get((place, what), -_ONCE_SECONDS) >= _ONCE_SECONDS
+        ):
+            self._called[place, what] = now
+            notify.show(words, self._environ)
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.create_task(work)

@@ -26,8 +26,8 @@ def data_folder(environ: Mapping[str, str]) -> Path:
 
 
 def set_otherwise(pid: int, wanted: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The names in ``wanted`` that the process has with another value or not at all; ``None`` when it cannot be
-    looked at."""
+    """The names in ``wanted`` that the process has with another value or not at all; ``None`` when it cannot
+    be looked at."""
     try:
         actual = psutil.Process(pid).environ()
     except (psutil.Error, OSError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from letta_tui.protocol import Frame, Runtime, ServerInfo
 from letta_tui.seam.channel import Mailbox
 from letta_tui.seam.state import ConnectionView, QuestionView, RecoveryView, Row, StatusView
 from letta_tui.seam.updates import (
+    Attention,
     ConnectionChanged,
     Notice,
     QuestionChanged,
@@ -79,6 +80,7 @@ class Desk:
     question: QuestionView | None = None
     recovery: RecoveryView | None = None
     cache: Cache = field(default_factory=lambda: Cache(None))
+    call: Callable[[Attention], None] = lambda attention: None  # for the person, who may look elsewhere
 
     # --- clocks and ids ---
 

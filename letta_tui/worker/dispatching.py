@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from letta_tui.seam import intents as want
 from letta_tui.worker.approving import Decider
+from letta_tui.worker.calling import Caller
 from letta_tui.worker.confining import refusal
 from letta_tui.worker.connecting import Connector
 from letta_tui.worker.controls import Controls
@@ -40,6 +41,7 @@ class Dispatcher:
     connector: Connector
     publisher: Publisher
     drafts: Drafts
+    caller: Caller
 
     def take(self, intent: want.Intent) -> None:
         """Raises ``LedgerError`` when the disk does not take it. What needs the server goes on beside."""
@@ -132,6 +134,7 @@ class Dispatcher:
             )
 
     def _focused(self, focused: bool) -> None:
+        self.caller.focused = focused
         room = self.desk.room
         # Before recovery has told what happened meanwhile, nobody has seen it: a window may start without
         # the focus. And a conversation that could not be opened is none of this client's.

@@ -13,6 +13,7 @@ from letta_tui.seam.updates import Closed
 from letta_tui.worker import windows
 from letta_tui.worker.approving import Decider
 from letta_tui.worker.cache import Cache
+from letta_tui.worker.calling import Caller
 from letta_tui.worker.config import WorkerConfig
 from letta_tui.worker.connecting import Connector, Open
 from letta_tui.worker.controls import Controls
@@ -102,6 +103,8 @@ class Engine:
         self._watch = Watch(desk, connector)
         self._watch.away = living.away
         drafts = self._drafts = Drafts(desk)
+        caller = Caller(desk)
+        desk.call = caller.call
         self._watch.ticks = (living.tick, drafts.tick)
         self._dispatcher = Dispatcher(
             desk=desk,
@@ -118,6 +121,7 @@ class Engine:
             connector=connector,
             publisher=publisher,
             drafts=drafts,
+            caller=caller,
         )
         salvage = ledger.opening.salvage
         if salvage is not None:

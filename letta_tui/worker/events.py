@@ -85,7 +85,7 @@ class Events:
                 about = {"tool": asked.tool_name, "tool_call_id": asked.tool_call_id}
                 self.observe(link, frame, key, "approval_asked", request_id=asked.request_id, payload=about)
             if not self.needs_nobody(frame.control_request):
-                self._desk.put(
+                self._desk.call(
                     Attention("approval", f"{frame.control_request.tool_name} waits for your decision")
                 )
         for end in room.turn.apply(frame, self._desk.now()):
@@ -271,9 +271,9 @@ class Events:
         reached("turn.finished")
         title = self._desk.status.conversation_title or self._desk.status.agent_name
         if end.outcome == "failed":
-            self._desk.put(Attention("failed", title))
+            self._desk.call(Attention("failed", title))
         elif end.outcome == "done" and (end.duration or 0) >= self._desk.config.long_turn:
-            self._desk.put(Attention("turn_ended", title))
+            self._desk.call(Attention("turn_ended", title))
         self.turn_over()
 
     def _end_send(

@@ -93,6 +93,10 @@ class KeeperPort(Protocol):
         """The view no longer looks at this conversation; the keeper lets go when nothing is open in it."""
         ...
 
+    async def call(self, agent_id: str, conversation_id: str, what: str) -> None:
+        """Call the person on the desktop, because nobody can see this window (``what`` as in Attention)."""
+        ...
+
     async def restart_server(self) -> None:
         """Stop the server and start a new one (a wedged conversation is usable afterwards)."""
         ...

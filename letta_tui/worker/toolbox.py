@@ -230,7 +230,7 @@ class Toolbox:
         room = self._desk.room
         here = room is not None and room.place == call.place
         elsewhere = "" if here else " in another conversation"
-        self._desk.put(Attention("approval", f"{call.tool_name} waits for your decision{elsewhere}"))
+        self._desk.call(Attention("approval", f"{call.tool_name} waits for your decision{elsewhere}"))
         self._show()
         try:
             async with asyncio.timeout_at(deadline):

@@ -75,10 +75,13 @@ async def test_a_keeper_calls_only_when_no_window_shows_the_conversation(tmp_pat
         keeper._note([APPROVAL, SHORT])
         await until(said.exists)
         await until(said.read_text)
+        for what in ("failed", "failed", "nonsense"):  # two windows that nobody sees, and a newer one
+            keeper.call(("agent-1", "conv-1"), what)
+        await until(lambda: said.read_text().count("\n") == 2)
     finally:
         os.environ["PATH"] = path
-    (line,) = said.read_text().splitlines()
-    assert json.loads(line)[-1] == "A tool call waits for you."
+    lines = [json.loads(line)[-1] for line in said.read_text().splitlines()]
+    assert lines == ["A tool call waits for you.", "The turn failed."]
 
 
 def test_manners_travel_to_the_keeper() -> None:

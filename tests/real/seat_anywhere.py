@@ -54,6 +54,9 @@ class Held:
     async def release(self, agent_id: str, conversation_id: str) -> None:
         return None
 
+    async def call(self, agent_id: str, conversation_id: str, what: str) -> None:
+        raise AssertionError("the test is no tmux")
+
     async def restart_server(self) -> None:
         raise AssertionError("nobody asked for that")
 

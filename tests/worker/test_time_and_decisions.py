@@ -257,6 +257,7 @@ class Keeper:
         self.alive = True
         self.holds = 0
         self.noted: list[EndNote] = []
+        self.called: list[tuple[str, str, str]] = []
         self.named = Variables()
 
     async def endpoint(self) -> Whereabouts:
@@ -272,6 +273,9 @@ class Keeper:
         return True
 
     async def release(self, agent_id: str, conversation_id: str) -> None: ...
+
+    async def call(self, agent_id: str, conversation_id: str, what: str) -> None:
+        self.called.append((agent_id, conversation_id, what))
 
     async def restart_server(self) -> None: ...
 
