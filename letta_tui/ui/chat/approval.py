@@ -188,12 +188,12 @@ class ApprovalDock(Vertical, can_focus=True):
             )
             lines.append(Content.styled(f"{done}; waiting for the server's word…", "$quiet"))
             return Content("\n").join(lines)
+        taken = self.has_focus and not self.needs_taking
         for number, suggestion in enumerate(item.suggestions[:9], 1):
-            words = Content.assemble(
-                (f"{number} ", "bold $primary"), (one_line(suggestion.text, 200), "$foreground")
-            )
+            key = (f"{number} ", "bold $primary" if taken else "$quiet")  # no key yet, but to be clicked
+            words = Content.assemble(key, (one_line(suggestion.text, 200), "$foreground"))
             lines.append(answer(words, f"suggest {number}"))
-        if self.has_focus and not self.needs_taking:
+        if taken:
             keys = [("y", "allow", "allow"), ("n", "deny", "deny"), ("r", "deny with a reason", "reason")]
             if len(item.suggestions) > 1:
                 keys.append(("1…", "allow and remember", ""))

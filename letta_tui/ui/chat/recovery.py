@@ -176,7 +176,7 @@ class ChoiceCard(Vertical, can_focus=True):
             if each.id in self._chosen:
                 lines.append(Content.styled("    one moment…", "$quiet"))
             elif chosen and not asking:
-                lines += _choice_lines(each.choices, width)
+                lines += _choice_lines(each.choices, width, self.has_focus)
             made = self._wrapped(tuple(lines), width)
             if chosen:
                 top, end = len(rows), len(rows) + len(made)
@@ -289,11 +289,12 @@ def _hanging(line: Content, width: int) -> list[Content]:
     return [Content.assemble(" " * indent, row) for row in line[indent:].wrap(width - indent)]
 
 
-def _choice_lines(choices: tuple[Choice, ...], width: int) -> list[Content]:
-    """What risks nothing shares a line, so that a small terminal shows all; a risk has a line of its own."""
+def _choice_lines(choices: tuple[Choice, ...], width: int, keys: bool) -> list[Content]:
+    """What risks nothing shares a line, so that a small terminal shows all; a risk has a line of its own.
+    ``keys``: the letters work now."""
     lines: list[Content] = []
     for choice in choices:
-        words = _clickable(choice)
+        words = _clickable(choice, keys)
         if choice.risk:
             continue
         if lines and lines[-1].cell_length + 3 + words.cell_length <= width:
@@ -303,12 +304,13 @@ def _choice_lines(choices: tuple[Choice, ...], width: int) -> list[Content]:
     for choice in choices:
         if choice.risk:
             risk = (one_line(choice.risk, 200), "$warning")
-            lines.append(Content.assemble("    ", _clickable(choice), "  ", risk))
+            lines.append(Content.assemble("    ", _clickable(choice, keys), "  ", risk))
     return lines
 
 
-def _clickable(choice: Choice) -> Content:
-    words = Content.assemble((f"{choice.key} ", "bold $primary"), (one_line(choice.label, 80), ""))
+def _clickable(choice: Choice, keys: bool) -> Content:
+    key = (f"{choice.key} ", "bold $primary" if keys else "$quiet")
+    words = Content.assemble(key, (one_line(choice.label, 80), ""))
     return answer(words, f"choice {choice.key}")
 
 
