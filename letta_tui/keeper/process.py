@@ -212,8 +212,8 @@ class Keeper:
     def _note(self, ends: list[End]) -> None:
         for end in ends:
             self._log.note(end)
-            # A window that shows the conversation rings by itself.
-            words = notify.words_for(end, self._manners)
+            # A window that shows the conversation rings by itself, and the next keeper hears the same.
+            words = "" if self._handed_over else notify.words_for(end, self._manners)
             if words and not self._desk.shows((end.agent_id, end.conversation_id)):
                 notify.show(words, self._environ)
             self._desk.control.news({"news": "end", **end.to_json()})

@@ -75,6 +75,8 @@ async def test_a_keeper_calls_only_when_no_window_shows_the_conversation(tmp_pat
         keeper._note([APPROVAL, SHORT])
         await until(said.exists)
         await until(said.read_text)
+        keeper._handed_over = True  # the next keeper calls
+        keeper._note([APPROVAL])
         for what in ("failed", "failed", "nonsense"):  # two windows that nobody sees, and a newer one
             keeper.call(("agent-1", "conv-1"), what)
         await until(lambda: said.read_text().count("\n") == 2)
