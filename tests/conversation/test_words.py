@@ -11,6 +11,7 @@ from letta_tui.conversation import words
 from letta_tui.conversation.reconcile import RiskKey, SentenceKey
 from letta_tui.conversation.words import SendFacts, choice, recovery_view, send_view
 from letta_tui.seam.state import Action, Delivery, TurnOutcome
+from letta_tui.ui.transcript.glyphs import DELIVERY
 
 
 def facts(delivery: Delivery, **more: Any) -> SendFacts:
@@ -98,3 +99,11 @@ def test_the_recovery_card() -> None:
     card = recovery_view([quiet], checking=False, relaunched=True, notes=[words.unseen_note(2)])
     assert card is not None
     assert card.title == "What happened since the last time"
+
+
+def test_a_row_and_a_card_call_a_fate_by_the_same_word() -> None:
+    by_sign = {delivery: word for delivery, (_, _, word, _) in DELIVERY.items()}
+    differ = {delivery for delivery, word in words.WORDS.items() if by_sign[delivery] != word}
+    # A tick alone says delivered; while it is unconfirmed the row does not claim that it is being sent, and
+    # a replaced one says where it went.
+    assert differ == {"delivered", "unconfirmed", "superseded"}

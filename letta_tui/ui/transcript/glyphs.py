@@ -6,17 +6,17 @@ from letta_tui.seam.state import Delivery, ToolState
 
 # delivery: (glyph, plain glyph, word, style)
 DELIVERY: dict[Delivery, tuple[str, str, str, str]] = {
-    "prepared": ("○", "o", "not sent yet", "pending"),
+    "prepared": ("○", "o", "not sent", "pending"),
     "unconfirmed": ("◌", ".", "unconfirmed", "pending"),
-    "accepted": ("→", ">", "accepted", "pending"),
+    "accepted": ("→", ">", "server has it", "pending"),
     "queued": ("⋯", "~", "queued", "pending"),
     "started": ("▶", ">", "started", "pending"),
     "delivered": ("✓", "+", "", "quiet"),
-    "rejected": ("✗", "x", "rejected", "bad"),
+    "rejected": ("✗", "x", "refused", "bad"),
     "failed": ("✗", "x", "failed", "bad"),
-    "cancelled": ("∅", "-", "cancelled", "quiet"),
-    "vanished": ("!", "!", "vanished", "bad"),
-    "unknown": ("!", "!", "unknown", "bad"),
+    "cancelled": ("∅", "-", "taken back", "quiet"),
+    "vanished": ("!", "!", "lost", "bad"),
+    "unknown": ("!", "!", "not known", "bad"),
     "superseded": ("↷", "-", "sent again below", "quiet"),
     "discarded": ("∅", "-", "discarded", "quiet"),
     "redacted": ("▒", "#", "erased", "quiet"),
