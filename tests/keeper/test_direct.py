@@ -55,7 +55,7 @@ async def test_a_turn_outlives_the_killed_window(program: Program, letta_server:
     conversation = await letta_server.conversation()
     with program.chat(conversation) as terminal:
         terminal.wait("safe to close", timeout=40)
-        terminal.say("[[words 60 rate=20; say THE VERY END]]")
+        terminal.say("[[words 30 rate=20; say THE VERY END]]")
         terminal.wait("Esc stops")
         terminal.kill()
     (keeper,) = program.keeper("status")["direct"]

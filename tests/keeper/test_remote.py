@@ -153,7 +153,7 @@ async def test_a_cut_wire_is_replaced_at_once_and_the_hold_with_it(
     assert await handle.hold(agent, conversation)
     async with letta_server.plain() as socket:
         await socket.join(agent, conversation)
-        await socket.say(agent, conversation, "[[words 120 rate=20; say THE END]]")
+        await socket.say(agent, conversation, "[[words 80 rate=20; say THE END]]")
         await socket.wait(lambda f: (f.get("delta") or {}).get("message_type") == "assistant_message")
         # No connection so young that it looks like a server that drops every newcomer.
         await asyncio.sleep(1.2)

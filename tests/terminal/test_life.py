@@ -101,13 +101,13 @@ def test_suspended_with_ctrl_z_it_comes_back_to_a_finished_turn(
 def test_a_terminal_that_hangs_up_in_mid_turn_costs_nothing(demo: Demo, mark: str) -> None:
     tag = mark[:3]
     with demo.ready("--new") as terminal:
-        terminal.say(f"{mark} [[words 60 rate=20 tag={tag}]]")
+        terminal.say(f"{mark} [[words 30 rate=20 tag={tag}]]")
         terminal.wait(f"{tag}0002")
         terminal.hang_up()
         assert terminal.ended() == 128 + signal.SIGHUP
     wait(lambda: turn_over(demo), "the turn ends although nobody is there")
     with demo.open() as terminal:
-        terminal.wait(f"{tag}0059", timeout=40)
+        terminal.wait(f"{tag}0029", timeout=40)
         terminal.wait("✓")
         terminal.wait("While you were away: the turn ended after")
         assert "nobody watched" not in terminal.text
