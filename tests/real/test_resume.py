@@ -73,6 +73,7 @@ async def test_an_unknown_conversation_is_a_question_and_never_a_new_one(
         await seat.quit()
 
 
+@pytest.mark.long  # the same is shown with the whole program in tests/terminal
 async def test_a_pending_approval_is_there_after_a_relaunch(letta_server: RealServer, tmp_path: Path) -> None:
     conversation = await letta_server.conversation()
     target = Target(agent_id=letta_server.agent_id, conversation_id=conversation)

@@ -255,7 +255,7 @@ async def test_a_card_of_an_earlier_connection_says_that_allowing_it_cannot_run_
     ("point", "ran", "words"),
     [
         pytest.param("tool.after_record", 0, "not known", marks=pytest.mark.long),
-        ("tool.after_run", 1, "not known"),
+        pytest.param("tool.after_run", 1, "not known", marks=pytest.mark.long),
         ("tool.after_result", 1, "weather ran, but its answer did not reach the server"),
     ],
 )

@@ -69,6 +69,7 @@ def test_a_second_message_is_queued_shown_and_cancellable(demo: Demo, mark: str)
     assert demo.runs(f"later-{mark}") == 0
 
 
+@pytest.mark.long  # the pictures of small screens show the same
 def test_a_small_terminal_is_enough(demo: Demo) -> None:
     with demo.ready("--new", size=(80, 24)) as terminal:
         terminal.say("[[say small but whole]]")
