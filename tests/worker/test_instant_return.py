@@ -221,7 +221,8 @@ async def test_what_was_growing_when_the_window_went_is_taken_from_history(
     server.rows[-1]["content"] = [{"type": "text", "text": "re: hello and more"}]
     server.active = ""
     again = await painted(start())
-    await again.until(lambda: [r.text for r in again.rows] == texts(server), what="settled")
+    await again.until(lambda: again.recovery and again.recovery.notes, what="that it ended meanwhile")
+    assert [row.text for row in again.rows if row.kind != "away"] == texts(server)
     assert [row.marks for row in again.rows if row.kind == "assistant"] == [(), ()]
 
 
