@@ -321,9 +321,11 @@ class ApprovalDock(Vertical, can_focus=True):
         return True
 
     def on_click(self, event: events.Click) -> None:
-        if self._reason_for is None:
+        """Move here, where letters are answers: by a click that was meant for this card alone."""
+        pressed: float = getattr(self.app, "press_time", 0.0)
+        if self._reason_for is None and self._head.stood(self.subject, pressed):
             self.screen.set_focus(self)
-            self.take(event.time)
+            self.take(pressed)
 
     def on_clickable_answered(self, event: Clickable.Answered) -> None:
         event.stop()

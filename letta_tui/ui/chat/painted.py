@@ -8,7 +8,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widgets import Static
 
-from letta_tui.ui.clicks import Clickable
+from letta_tui.ui.clicks import GRACE, Clickable
 
 
 class Painted(Static, Clickable):
@@ -37,6 +37,11 @@ class Painted(Static, Clickable):
         return (
             bool(subject) and subject == self._subject and self._since is not None and self._since < key_time
         )
+
+    def stood(self, subject: str, pressed: float) -> bool:
+        """``subject`` had been on the screen long enough for a click that began at ``pressed`` to be meant
+        for it."""
+        return self.seen(subject, pressed - GRACE)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         if self._since is None and self._subject and crop.height > 0 and crop.width > 0:

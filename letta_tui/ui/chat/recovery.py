@@ -245,7 +245,10 @@ class ChoiceCard(Vertical, can_focus=True):
             self._go(entry, choice)
 
     def on_click(self, event: events.Click) -> None:
-        self.screen.set_focus(self)
+        """Move here, where letters are answers: by a click that was meant for this card alone."""
+        pressed: float = getattr(self.app, "press_time", 0.0)
+        if self._head.stood(self._subject, pressed):
+            self.screen.set_focus(self)
 
     def on_clickable_answered(self, event: Clickable.Answered) -> None:
         event.stop()
