@@ -152,7 +152,10 @@ class Oneshot:
     def _judge(self) -> Result | None:
         """The end, if this is one; asks the worker to send when it is time."""
         if self.question is not None:
-            return Result("question", f"{self.question.title}. {self.question.body}")
+            body = self.question.body
+            if self._known:  # it was sent before: only why it cannot be found now is true of it
+                body = body.partition(" Nothing was sent")[0]
+            return Result("question", f"{self.question.title}. {body}")
         if self._over and self.connection.phase in ("lost", "failed") and self._stored_whole():
             return Result("ended")  # as it was stored here; the server need not be waited for
         if self.connection.phase == "failed":

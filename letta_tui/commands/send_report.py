@@ -114,6 +114,9 @@ class Report:
                 return f"It was answered, but the answer cannot be read now.{why} {again}"
             if send.outcome in ENDED:
                 return f"Its turn is over, but it was not found in the server's history yet.{why} {again}"
+            if result.ending == "question":
+                seen = f"`letta-tui explain {send.client_message_id}` tells what was seen of it."
+                return f"{why.strip()} How the turn of {name} ended is not known: {seen}"
             lead = result.words or "No end within the time given."
             goes_on = self.reachable and result.ending == "timeout"
             end = "The turn goes on." if goes_on else "How its turn ends is not known."

@@ -14,10 +14,11 @@ from letta_tui.commands.send_report import Report
 from letta_tui.ledger.transitions import DELIVERIES
 from letta_tui.ledger.values import KEPT_OF_THE_END, Place, Send, Stamp
 from letta_tui.seam.intents import Intent
-from letta_tui.seam.state import ApprovalView, ConnectionView, Row, SendView
+from letta_tui.seam.state import ApprovalView, ConnectionView, QuestionView, Row, SendView
 from letta_tui.seam.updates import (
     ApprovalsChanged,
     ConnectionChanged,
+    QuestionChanged,
     SendsChanged,
     Splice,
     TranscriptChanged,
@@ -90,7 +91,7 @@ def report(
             send("queued", "running"),
             {"ending": "question", "words": "It is gone."},
             errors.UNKNOWN_DELIVERY,
-            "It is gone. How its turn ends is not known.",
+            "It is gone. How the turn of message id-1 ended is not known: `letta-tui explain id-1` tells",
         ),
         (send("unconfirmed"), {"ending": "timeout"}, errors.UNKNOWN_DELIVERY, "Nobody can say"),
         (send("unknown"), {"ending": "undecided"}, errors.UNKNOWN_DELIVERY, "Nobody can say"),
@@ -205,6 +206,15 @@ def test_an_answer_that_is_stored_here_needs_no_server(phase: str) -> None:
     watch = Oneshot(port, "id-1", "hello", known=True, over=True)
     assert watch.watch(5) == Result("ended")
     assert watch.answer().text == "noon"
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_of_a_message_that_was_sent_before_it_is_not_said_that_nothing_was_sent(known: bool) -> None:
+    asked = QuestionView("gone", "It cannot be opened", "Not found. Nothing was sent, and more.", ())
+    result = Oneshot(Port(QuestionChanged(asked)), "id-1", "hello", known=known).watch(1)
+    assert result.words == "It cannot be opened. Not found." + (
+        "" if known else " Nothing was sent, and more."
+    )
 
 
 @pytest.mark.parametrize("found", [(), (MINE, Row("a:1", "assistant", "no", live=True))])
