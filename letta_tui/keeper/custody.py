@@ -108,9 +108,9 @@ class Custody:
         """Whether not everything that was held before is held again: then nothing is known to be idle."""
         return self._taking_back is not None
 
-    def retire(self) -> None:
-        """Another keeper has taken over: from now on nothing is started or ended here."""
-        self._retired = True
+    def retire(self, retired: bool) -> None:
+        """Another keeper is taking over: as long as that is so, nothing is started or ended here."""
+        self._retired = retired
 
     async def close(self, *, leave_running: bool = False) -> None:
         """Hang up; end the server too unless it is somebody else's by now."""

@@ -135,11 +135,35 @@ class Keeper:
         self.save()
         self._record.close()
         self._handed_over = True
-        self._custody.retire()
+        self._custody.retire(True)
         self._leaving.cancel()
         await self._desk.control.stop_listening()
         self._lock.release()
-        asyncio.get_running_loop().call_later(_LINGER_SECONDS, self.leave)
+        asyncio.get_running_loop().call_later(_LINGER_SECONDS, self._after_handing_over)
+
+    def _after_handing_over(self) -> None:
+        """Leave; but go on if there is no next keeper, which may not have been able to start."""
+        if not self._handed_over:
+            return  # two windows had asked
+        try:
+            alone = self._lock.acquire()
+        except OSError:
+            alone = False
+        if not alone:
+            self.leave()
+            return
+        self._handed_over = False
+        self._custody.retire(False)
+        self._record.reopen()
+        self._spawn(self._listen())
+        self.consider()
+
+    async def _listen(self) -> None:
+        try:
+            await self._desk.control.start(self._paths.runtime / SOCKET_NAME)
+        except ControlError as error:
+            self.say(str(error))
+            self.leave()
 
     def save(self) -> None:
         """Write down what the next keeper would adopt. Any thread."""

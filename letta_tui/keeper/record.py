@@ -60,6 +60,11 @@ class Record:
         with self._lock:
             self._closed = True
 
+    def reopen(self) -> None:
+        """There is no next keeper after all."""
+        with self._lock:
+            self._closed, self._saved = False, None
+
     def _write(self, state: SavedState) -> None:
         if self._closed or state == self._saved:
             return

@@ -23,7 +23,7 @@ from letta_tui.keeper.client import (
     find_keeper,
     stop_keeper,
 )
-from letta_tui.keeper.files import KeeperLock
+from letta_tui.keeper.files import KeeperLock, read_state
 from letta_tui.keeper.identity import ProcessIdentity, wait_gone
 from letta_tui.keeper.spawn import spawn_detached
 from tests.support.server import until
@@ -229,6 +229,40 @@ async def test_a_keeper_that_has_handed_over_starts_nothing_any_more(
     assert living(tmp_path) == []
     assert (await new.status()).server == "stopped"
     for handle in (old, new):
+        await handle.close()
+
+
+BRIEF = """
+import sys
+from letta_tui.keeper import process
+process._LINGER_SECONDS = 0.1
+from letta_tui.keeper.__main__ import main
+sys.exit(main())
+"""
+
+
+async def test_a_keeper_that_nobody_takes_over_from_goes_on(
+    paths: KeeperPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "_PROGRAM", (sys.executable, "-c", BRIEF))
+    old = await ensure_keeper(paths, KeeperOptions())
+    for _ in range(2):  # by two windows
+        await old._ask("hand_over")
+
+    async def there() -> bool:
+        found = await find_keeper(paths)
+        if found is not None:
+            await found.close()
+        return found is not None and found.pid == old.pid
+
+    await until(there)
+    assert (await old.status()).windows == 1
+    state = read_state(paths.state_file)
+    assert state.keeper is not None
+    assert state.keeper.pid == old.pid
+    again = await ensure_keeper(paths, KeeperOptions())
+    assert again.pid == old.pid
+    for handle in (old, again):
         await handle.close()
 
 
