@@ -47,6 +47,7 @@ class Keeper:
         me = identify(os.getpid())
         if me is None:
             raise CannotRun("This system does not tell a process about itself.")
+        self._me = me
         self._paths = paths
         self._environ = environ
         self._manners = notify.Manners(options.notify, options.notify_after, options.notify_details)
@@ -142,11 +143,12 @@ class Keeper:
         asyncio.get_running_loop().call_later(_LINGER_SECONDS, self._after_handing_over)
 
     def _after_handing_over(self) -> None:
-        """Leave; but go on if there is no next keeper, which may not have been able to start."""
+        """Leave; but go on if there never was a next keeper, which may not have been able to start."""
         if not self._handed_over:
             return  # two windows had asked
         try:
-            alone = self._lock.acquire()
+            # Whoever came wrote itself down, and whoever ended it wrote that.
+            alone = self._lock.acquire() and read_state(self._paths.state_file).keeper == self._me
         except OSError:
             alone = False
         if not alone:

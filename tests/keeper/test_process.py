@@ -24,7 +24,7 @@ from letta_tui.keeper.client import (
     stop_keeper,
 )
 from letta_tui.keeper.files import KeeperLock, read_state
-from letta_tui.keeper.identity import ProcessIdentity, wait_gone
+from letta_tui.keeper.identity import ProcessIdentity, identify, wait_gone
 from letta_tui.keeper.spawn import spawn_detached
 from tests.support.server import until
 
@@ -264,6 +264,21 @@ async def test_a_keeper_that_nobody_takes_over_from_goes_on(
     assert again.pid == old.pid
     for handle in (old, again):
         await handle.close()
+
+
+async def test_a_keeper_whose_successor_was_stopped_leaves(
+    paths: KeeperPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "_PROGRAM", (sys.executable, "-c", BRIEF.replace("0.1", "2.0")))
+    old = await ensure_keeper(paths, KeeperOptions())
+    me = identify(old.pid)
+    assert me is not None
+    await old.hand_over()
+    new = await ensure_keeper(paths, KeeperOptions())
+    assert new.pid != old.pid
+    assert await stop_keeper(paths)
+    await new.close()
+    assert await asyncio.to_thread(wait_gone, me, 20.0)
 
 
 def test_a_process_that_nobody_could_note_never_runs(tmp_path: Path) -> None:
