@@ -157,12 +157,13 @@ def _port(keeper: KeeperPaths, memory: Mapping[str, Any]) -> int:
     """
     port = memory.get("port")
     if isinstance(port, int):
-        if _free(port):
-            return port
         from letta_tui.keeper.files import read_state
 
         saved = read_state(keeper.state_file).server
+        # In this order: a model that is ending right now may still have the port when it is asked for.
         if saved is not None and any(companion.alive() for companion in saved.companions):
+            return port
+        if _free(port):
             return port
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

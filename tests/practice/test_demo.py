@@ -14,7 +14,7 @@ import pytest
 from letta_tui.keeper.client import ensure_keeper, stop_keeper
 from letta_tui.paths import DATA_DIR_VARIABLE, Paths, resolve
 from letta_tui.practice import demo
-from tests.support.server import LETTA, PlainSocket
+from tests.support.server import LETTA, PlainSocket, until
 
 pytestmark = pytest.mark.real
 
@@ -70,6 +70,7 @@ async def test_a_model_that_died_is_started_again(paths: Paths) -> None:
     saved = read_state(setup.paths.state_file).server
     assert saved is not None
     os.kill(saved.companions[0].pid, signal.SIGKILL)
+    await until(lambda: not saved.companions[0].alive())
     again = demo.prepare(paths)
     assert await demo.furnish(again) == agent
     reader, writer = await asyncio.open_connection(
