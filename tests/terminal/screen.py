@@ -191,7 +191,10 @@ class Terminal:
 
     def ended(self, timeout: float = 60.0) -> int:
         """Wait for the program's end; its exit code."""
-        code = self.process.wait(timeout)
+        try:
+            code = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise Gone(f"It did not end within {timeout:.0f} s:\n{self.text}") from None
         with contextlib.suppress(termios.error):  # hung up
             termios.tcdrain(self._slave)
         return code

@@ -73,10 +73,10 @@ def test_a_second_message_is_queued_shown_and_cancellable(demo: Demo, mark: str)
 def test_a_small_terminal_is_enough(demo: Demo) -> None:
     with demo.ready("--new", size=(80, 24)) as terminal:
         terminal.say("[[say small but whole]]")
-        terminal.wait("small but whole")
+        # Its own row shows the words at once, and leaving before the turn has ended would ask first.
+        terminal.wait(lambda s: s.count("small but whole") > 1 and "✓" in s and "Ready" in s)
         terminal.resize(60, 16)
         terminal.wait(lambda s: "Message Practice" in s)
         terminal.resize(120, 40)
-        # Its own row shows the words at once: leaving before the turn has ended would ask first.
         terminal.wait(lambda s: s.count("small but whole") > 1 and "Message Practice" in s and "Ready" in s)
         assert terminal.leave() == 0
