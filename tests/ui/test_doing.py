@@ -8,11 +8,13 @@ from typing import get_args
 import pytest
 from fakeport import FakePort
 from scenes import running, settle, status
+from textual.widgets import Static
 
 from letta_tui.seam.intents import Abort, Quit
 from letta_tui.seam.state import Activity, ConnectionView, Phase
 from letta_tui.seam.updates import ConnectionChanged
 from letta_tui.ui.chat.doing import LINKED, Contact, doing
+from letta_tui.ui.dialogs.leave import LeaveDialog
 
 ACTIVITIES: tuple[Activity, ...] = get_args(Activity)
 PHASES: tuple[Phase, ...] = get_args(Phase)
@@ -73,4 +75,32 @@ async def test_without_a_connection_no_clock_runs_and_nothing_can_be_stopped(
         await pilot.press("ctrl+q", "down", "enter")  # leave, stay: there is no third
         assert port.sent(Quit) == []
         await pilot.press("ctrl+q", "enter")
+        assert port.sent(Quit) == [Quit("keep")]
+
+
+async def test_a_turn_that_ends_while_one_is_asked_about_it_is_not_called_running(
+    port: FakePort,
+) -> None:
+    async with running(port) as (app, pilot):
+        port.say(status("streaming"))
+        await settle(pilot, port)
+        await pilot.press("ctrl+q", "down")
+
+        def shown() -> tuple[str, list[str | None]]:
+            dialog = app.screen
+            assert isinstance(dialog, LeaveDialog)
+            title = str(dialog.query_one("#title", Static).render())
+            return title, [option.id for option in dialog.options.options]
+
+        asked = ("A turn is running", ["keep", "stop", "stay"])
+        assert shown() == asked
+        port.say(status("idle"))
+        await settle(pilot, port)
+        assert shown() == ("The turn has ended meanwhile", ["keep", "stay"])
+        port.say(status("waiting"))  # what was queued has begun
+        await settle(pilot, port)
+        assert shown() == asked
+        port.say(status("idle"))
+        await settle(pilot, port)
+        await pilot.press("enter")
         assert port.sent(Quit) == [Quit("keep")]

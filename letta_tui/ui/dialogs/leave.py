@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from letta_tui.seam.updates import StatusChanged, Update
 from letta_tui.ui.dialogs.picker import Item, Picker
 
 
@@ -27,6 +28,25 @@ class LeaveDialog(Picker):
             ),
             searchable=False,
         )
+
+        self._asked, self._answers = self._title, self._items
+        self._over = False
+
+    def apply_update(self, update: Update) -> None:
+        """The turn may end while it is asked about, and the next one begin: then the question is another."""
+        if not isinstance(update, StatusChanged) or (over := update.status.activity == "idle") == self._over:
+            return
+        self._over = over
+        if self.query("#title"):
+            self._ask()
+
+    def on_mount(self) -> None:
+        if self._over:  # it ended before this was composed
+            self._ask()
+
+    def _ask(self) -> None:
+        self.entitle("The turn has ended meanwhile" if self._over else self._asked)
+        self.fill((Item("keep", "Leave"), Item("stay", "Stay here")) if self._over else self._answers)
 
     def chosen(self, item_id: str) -> None:
         self.dismiss(None if item_id == "stay" else item_id)

@@ -140,6 +140,9 @@ class Picker(ModalScreen[str | None], inherit_bindings=False):
         at = self.options.highlighted
         return None if at is None else self.options.get_option_at_index(at).id
 
+    def entitle(self, title: str) -> None:
+        self.query_one("#title", Static).update(Content(one_line(title)))
+
     def words(self, words: str) -> None:
         """A sentence under the title: an error, or what is being waited for."""
         line = self.query_one("#words", Static)
