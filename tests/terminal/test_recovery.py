@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.support.server import hold_between_writes
 from tests.terminal.conftest import Demo
 
 pytestmark = [pytest.mark.terminal, pytest.mark.real]
@@ -82,6 +83,7 @@ def test_everything_killed_in_mid_reply_and_the_truth_is_told(demo: Demo, mark: 
         status = demo.keeper()
         terminal.kill()
         os.kill(status["pid"], signal.SIGKILL)
+        hold_between_writes(status["server_pid"], demo.profile / "demo" / "backend")
         os.kill(status["server_pid"], signal.SIGKILL)
     with demo.ready() as terminal:
         # The server runs journaled inputs again by itself; then that is said, and the reply is complete.
