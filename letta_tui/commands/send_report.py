@@ -47,16 +47,18 @@ class Report:
     @property
     def answer(self) -> str:
         """As it stands in the transcript, else as it was received when the turn ended."""
-        return self.reply.text or ("" if self.reply.acted or self.cut else self.received)
+        return self.reply.text or ("" if self.reply.acted or self.cut else self.received or "")
 
     @property
-    def received(self) -> str:
-        """The last words of the turn, seen at its end; the ledger keeps the beginning of them."""
-        return str((self.send.terminal or {}).get("final_text") or "") if self.send is not None else ""
+    def received(self) -> str | None:
+        """The last words of the turn, heard until its end; the ledger keeps the beginning of them. None: they
+        were not heard whole."""
+        text = (self.send.terminal or {}).get("final_text") if self.send is not None else None
+        return text if isinstance(text, str) else None
 
     @property
     def cut(self) -> bool:
-        return len(self.received) >= KEPT_OF_THE_END
+        return len(self.received or "") >= KEPT_OF_THE_END
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -75,9 +77,8 @@ class Report:
         if send.delivery != "delivered":
             return UNKNOWN  # said of the turn only with the history's row in hand
         if send.outcome == "done":
-            return (
-                OK if self.answer or (self.reachable and (self.reply.acted or not self.received)) else UNKNOWN
-            )
+            silent = self.reply.acted or self.received == ""
+            return OK if self.answer or (self.reachable and silent) else UNKNOWN
         if send.outcome in ("failed", "cancelled"):
             return TURN_FAILED
         if send.outcome == "ended_unseen" and self.reachable:
@@ -109,9 +110,10 @@ class Report:
             if send.delivery in ("unconfirmed", "unknown", "vanished"):
                 return f"Nobody can say whether the server has it.{why} {again}"
             if send.outcome == "done" and send.delivery == "delivered":
+                ended = "Its turn ended" if self.received is None else "It was answered"
                 if self.reachable:
-                    return f"It was answered, but the server's history has nothing of it now.{why} {again}"
-                return f"It was answered, but the answer cannot be read now.{why} {again}"
+                    return f"{ended}, but the server's history has nothing of an answer now.{why} {again}"
+                return f"{ended}, but the answer cannot be read now.{why} {again}"
             if send.outcome in ENDED:
                 return f"Its turn is over, but it was not found in the server's history yet.{why} {again}"
             if result.ending == "question":

@@ -46,7 +46,11 @@ ACTIVITY_WORDS: dict[Activity, str] = {
 
 @dataclass(frozen=True, slots=True)
 class TurnEnd:
-    """One ended turn, reported once. ``duration`` in seconds, None when its start was not seen."""
+    """One ended turn, reported once. ``duration`` in seconds, None when its start was not seen.
+
+    ``final_text``: its last words, "" when it said nothing; None when they were not heard from their
+    beginning on one connection, so that only history can tell them.
+    """
 
     outcome: TurnOutcome  # done, cancelled, failed, ended_unseen
     stop_reason: str
@@ -55,7 +59,7 @@ class TurnEnd:
     run_ids: tuple[str, ...]
     client_message_ids: tuple[str, ...]
     duration: float | None
-    final_text: str
+    final_text: str | None
 
 
 @dataclass(slots=True)
@@ -72,6 +76,12 @@ class _Current:
     rested: float | None = None  # since when everything was seen idle, without an end frame
     text: list[str] = field(default_factory=list)
     text_of: str = ""  # the message ``text`` belongs to
+    cut: bool = False  # something of ``text`` may be missing
+    joined: bool = False  # in its middle, and nothing was said since: what comes may have begun before
+
+    @property
+    def final_text(self) -> str | None:
+        return None if self.cut or self.joined else "".join(self.text)
 
 
 def outcome_of(stop_reason: str, error: str = "") -> TurnOutcome:
@@ -107,6 +117,8 @@ class Turn:
         self._seen.clear()
         self._old_runs.clear()  # run ids count from 1 again when the server restarts
         self._broken = self._current is not None
+        if self._current is not None:
+            self._current.cut = self._current.joined = True
 
     @property
     def active(self) -> bool:
@@ -199,7 +211,7 @@ class Turn:
 
     def _begin(self, started: float | None) -> _Current:
         if self._current is None:
-            self._current = _Current(started)
+            self._current = _Current(started, joined=started is None)
             self._broken = False
         return self._current
 
@@ -232,6 +244,8 @@ class Turn:
             name = f"{run}:{delta.otid or delta.id}"
             if name != current.text_of:
                 current.text_of, current.text = name, []
+                current.cut = current.joined  # only the first one heard can have begun before
+            current.joined = False
             current.text.append(content.text_of(delta.raw.get("content")))
 
     def _take_loop(self, loop: LoopStatus, now: float) -> tuple[TurnEnd, ...]:
@@ -312,7 +326,7 @@ class Turn:
         stop = end.stop_reason
         current = self._current
         if current is None:
-            self._current = current = _Current(None)
+            self._current = current = _Current(None, joined=True)
         if end.run_id and end.run_id not in current.run_ids:
             current.run_ids.append(end.run_id)
         self._tokens = number(end.usage, "context_tokens") or self._tokens
@@ -336,7 +350,7 @@ class Turn:
             run_ids=tuple(current.run_ids),
             client_message_ids=tuple(current.client_message_ids),
             duration=max(0.0, now - current.started) if current.started is not None else None,
-            final_text="".join(current.text),
+            final_text=current.final_text,
         )
 
 

@@ -251,7 +251,7 @@ class Events:
             "turn_id": end.turn_id,
             "run_ids": list(end.run_ids),
             "duration": end.duration,
-            "final_text": end.final_text[:KEPT_OF_THE_END],
+            "final_text": None if end.final_text is None else end.final_text[:KEPT_OF_THE_END],
         }
         # The inputs of a turn are not always named; but a conversation has only one turn at a time.
         keys = end.client_message_ids or tuple(

@@ -45,12 +45,20 @@ def report(
     ("sent", "more", "code", "said"),
     [
         (send("delivered", "done"), {"answer": "hi"}, errors.OK, ""),
-        (send("delivered", "done"), {}, errors.OK, ""),  # an agent may say nothing
+        # An agent may say nothing; but that is known only of a turn that was heard whole.
+        (send("delivered", "done", terminal={"final_text": ""}), {}, errors.OK, ""),
+        (
+            send("delivered", "done", terminal={"final_text": None}),
+            {},
+            errors.UNKNOWN_DELIVERY,
+            "Its turn ended, but the server's history has nothing of an answer now.",
+        ),
+        (send("delivered", "done"), {}, errors.UNKNOWN_DELIVERY, "Its turn ended"),  # as a keeper saw it
         (
             send("delivered", "done"),
             {"ending": "timeout", "words": "Nothing listens.", "reachable": False},
             errors.UNKNOWN_DELIVERY,
-            "answered, but the answer cannot be read now. Nothing listens.",
+            "Its turn ended, but the answer cannot be read now. Nothing listens.",
         ),
         (send("delivered", "ended_unseen"), {"answer": "hi"}, errors.OK, ""),
         (send("delivered", "ended_unseen"), {}, errors.TURN_FAILED, "ended unseen"),
@@ -197,7 +205,7 @@ def test_an_answer_that_was_received_and_is_not_kept_is_told() -> None:
     ]
     long = report(send("delivered", "done", terminal={"final_text": "x" * KEPT_OF_THE_END}))
     assert (long.code, long.answer) == (errors.UNKNOWN_DELIVERY, "")
-    assert "the server's history has nothing of it now" in long.words()
+    assert "It was answered, but the server's history has nothing" in long.words()
 
 
 @pytest.mark.parametrize("phase", ["lost", "failed"])

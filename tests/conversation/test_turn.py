@@ -72,6 +72,24 @@ def test_an_ordinary_turn(play: Play) -> None:
     assert play.turn.activity == "idle"
 
 
+@pytest.mark.parametrize(
+    ("then", "said"),
+    [
+        ((assistant("lo again", seq=9),), None),  # of the message that was being said: what is missing?
+        ((), None),
+        ((assistant("lo", seq=9), assistant("all", mid="m2", seq=10)), "all"),
+    ],
+)
+def test_words_that_were_not_heard_whole_are_not_called_the_last_words(
+    play: Play, then: tuple[Any, ...], said: str | None
+) -> None:
+    play.begin()
+    play.turn.connected("c2")
+    play(device(True), loop(BUSY, "r1", by_run={"r1": ["s1"]}), *then).end()(finished())
+    (end,) = play.ends
+    assert (end.outcome, end.final_text) == ("done", said)
+
+
 def test_requires_approval_is_no_end(play: Play) -> None:
     play.begin()(delta("stop_reason", stop_reason="requires_approval", run_id="r1", seq_id=3))
     play(loop("WAITING_ON_APPROVAL", "r1"), device(True), finished("requires_approval"))
@@ -261,5 +279,6 @@ def test_the_recorded_trace(connection: str, doubled: bool) -> None:
     assert all(e.turn_id for e in ends)
     assert ends[2].run_ids == ("local-run-3", "local-run-4")
     assert [len(e.client_message_ids) for e in ends] == [1, 1, 1, 1, 1, 2]
+    assert (ends[0].final_text is None) == (connection == "b")  # which came in the middle of it
     assert ends[1].final_text == "ZQBEG2 ok ZQEND2"
     assert turn.idle_known
