@@ -13,7 +13,6 @@ from textual.timer import Timer
 from letta_tui.seam.channel import WorkerPort
 from letta_tui.seam.intents import FocusChanged, Quit
 from letta_tui.seam.updates import Attention, Closed, Update
-from letta_tui.ui.chat.doing import LINKED
 from letta_tui.ui.chat.draft import Draft
 from letta_tui.ui.chat.screen import ChatScreen
 from letta_tui.ui.clicks import Press, pressed
@@ -215,9 +214,7 @@ class LettaTuiApp(App[int], inherit_bindings=False):
 
         if isinstance(self.screen, LeaveDialog):
             return
-        link = self.chat.connection
-        dialog = LeaveDialog(link.held, link.goes_on, linked=link.phase in LINKED)
-        self.push_screen(dialog, self._leave_answered)
+        self.push_screen(LeaveDialog(self.chat.connection), self._leave_answered)
 
     def _leave_answered(self, what: str | None) -> None:
         if what not in ("keep", "stop"):

@@ -100,6 +100,9 @@ async def test_a_turn_that_ends_while_one_is_asked_about_it_is_not_called_runnin
         port.say(status("waiting"))  # what was queued has begun
         await settle(pilot, port)
         assert shown() == asked
+        port.say(ConnectionChanged(ConnectionView("lost", "No connection")))
+        await settle(pilot, port)
+        assert shown() == ("A turn was running when the connection broke", ["keep", "stay"])
         port.say(status("idle"))
         await settle(pilot, port)
         await pilot.press("enter")
