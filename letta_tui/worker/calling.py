@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from letta_tui.seam.updates import Attention
 from letta_tui.worker.desk import Desk
@@ -38,9 +38,8 @@ def in_detached_tmux(environ: Mapping[str, str] = os.environ) -> bool:
 class Caller:
     """``focused``: whether the window has the focus, as far as its terminal tells."""
 
-    def __init__(self, desk: Desk, *, unseen: Callable[[], bool] = in_detached_tmux) -> None:
+    def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._unseen = unseen
         self.focused = True
 
     def call(self, attention: Attention) -> None:
@@ -51,7 +50,7 @@ class Caller:
 
     async def _by_keeper(self, attention: Attention) -> None:
         place, keeper = self._desk.place, self._desk.config.keeper
-        if place is None or keeper is None or not await asyncio.to_thread(self._unseen):
+        if place is None or keeper is None or not await asyncio.to_thread(in_detached_tmux):
             return
         with contextlib.suppress(KeeperTrouble):  # an older one does not know how, and the window has rung
             await keeper.call(place.agent_id, place.conversation_id, attention.what)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -14,16 +13,7 @@ from letta_tui.seam.updates import Attention
 from letta_tui.worker import calling
 from letta_tui.worker.calling import in_detached_tmux
 from tests.worker.fake import AGENT
-from tests.worker.test_time_and_decisions import Keeper, World
-
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    made = World(tmp_path)
-    yield made
-    for seat in made.seats:
-        if seat.closed is None:
-            await seat.quit()
+from tests.worker.world import Keeper, World
 
 
 @pytest.mark.parametrize(
@@ -43,7 +33,7 @@ async def test_the_keeper_calls_for_a_window_that_nobody_sees(
     notifications: str,
     called: bool,
 ) -> None:
-    monkeypatch.setattr(calling.Caller.__init__, "__kwdefaults__", {"unseen": lambda: unseen})
+    monkeypatch.setattr(calling, "in_detached_tmux", lambda: unseen)
     keeper = Keeper(world.server)
     seat = await world.window(
         endpoint=None, keeper=keeper, long_turn=0.0, notifications=notifications, hold_wait=0.0

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from letta_tui.ledger.errors import LedgerUnwritable
@@ -14,7 +11,7 @@ from letta_tui.seam.intents import SaveDraft
 from letta_tui.seam.updates import Closed
 from letta_tui.worker import drafts
 from tests.support.seat import Seat
-from tests.worker.test_time_and_decisions import World
+from tests.worker.world import World
 
 FULL = "The disk is full, so nothing can be kept safe (there)."
 
@@ -35,15 +32,6 @@ class Disk:
 
         monkeypatch.setattr(Ledger, "save_draft", may_be_full)
         monkeypatch.setattr(drafts, "AGAIN", 0.0)
-
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    found = World(tmp_path)
-    yield found
-    for seat in found.seats:
-        if seat.closed is None:
-            await seat.quit()
 
 
 async def ended(seat: Seat) -> Closed:

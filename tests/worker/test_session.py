@@ -15,7 +15,7 @@ from letta_tui.keeper.options import KeeperOptions, KeeperPaths
 from letta_tui.keeper.sharing import set_otherwise
 from letta_tui.worker.ports import Variables
 from letta_tui.worker.session import variable_notes
-from tests.worker.test_time_and_decisions import Keeper, World
+from tests.worker.world import Keeper, World
 
 
 @pytest.mark.parametrize(
