@@ -19,7 +19,7 @@ from letta_tui import __version__
 from letta_tui.commands.context import Context, load_context
 from letta_tui.commands.crash import log_to
 from letta_tui.commands.errors import USAGE, CommandError
-from letta_tui.commands.look import Theme, chosen_theme, remember_theme
+from letta_tui.commands.look import chosen_theme, remember_theme
 from letta_tui.commands.options import DEFAULTS
 from letta_tui.commands.wiring import key_trouble, need_letta, worker_config
 from letta_tui.config import Profile
@@ -30,6 +30,7 @@ from letta_tui.worker.config import WorkerConfig
 if TYPE_CHECKING:
     from textual.app import App
 
+    from letta_tui.ui.options import Theme
     from letta_tui.worker.worker import Worker
 
 _LEAVE_SECONDS = 5.0

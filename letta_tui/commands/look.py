@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
-Theme = Literal["dark", "light", ""]
+if TYPE_CHECKING:
+    from letta_tui.ui.options import Theme
+
 _THEMES: dict[str, Theme] = {"dark": "dark", "light": "light"}
 
 

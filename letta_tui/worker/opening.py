@@ -282,13 +282,14 @@ class Opener:
     # --- questions ---
 
     def _gone(self, conversation_id: str, words: str, *, agent_id: str) -> None:
-        actions: tuple[Action, ...] = ("new", "open_other", "reconnect")
+        no_agent = bool(agent_id) and agent_id in words  # the server names what it does not find
         title, hint = "This conversation cannot be opened", ""
-        if not agent_id or agent_id in words:
-            actions = ("open_other", "reconnect")  # a new one would need that agent too
-        if agent_id and agent_id in words:
+        if no_agent:
             title = "This server does not know the agent"
             hint = "Perhaps another server answers at this address now, or the agent was deleted. "
+        actions: tuple[Action, ...] = ("open_other", "reconnect")
+        if agent_id and not no_agent:
+            actions = ("new", *actions)
         ask_person(
             self._desk,
             "gone",

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from letta_tui.commands.look import Theme, chosen_theme, remember_theme
+from letta_tui.commands.look import chosen_theme, remember_theme
+from letta_tui.ui.options import Theme
 
 
 @pytest.mark.parametrize(

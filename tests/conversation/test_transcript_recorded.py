@@ -12,7 +12,7 @@ import pytest
 
 from letta_tui.conversation.transcript import Transcript
 from letta_tui.protocol.frames import frame_of
-from letta_tui.seam.updates import TextAppended, Update
+from letta_tui.seam.updates import TextAppended, TranscriptChanged, Update
 from tests.conversation import view
 from tests.conversation.screen import Screen
 from tests.conversation.view import assistant, call_row, delta, result_row, text_row, user_row
@@ -125,7 +125,8 @@ def test_merging_history_costs_no_more_than_its_length() -> None:
         again, updates = calls(merge)
         assert updates == []
         end, (update,) = calls(page)
-        assert [(s.start, s.delete, len(s.rows)) for s in update.splices] == [(4 * turns, 0, 1)]  # type: ignore[union-attr]
+        assert isinstance(update, TranscriptChanged)
+        assert [(s.start, s.delete, len(s.rows)) for s in update.splices] == [(4 * turns, 0, 1)]
         return first, again, end
 
     short, long = costs(50), costs(500)

@@ -19,6 +19,7 @@ from letta_tui.ledger.store import Ledger
 from letta_tui.ledger.values import Anchor, Evidence, EvidenceKind, Send
 from tests.ledger.conftest import PLACE, FakeClock
 
+ANCHORED = Anchor("row-9", 9)
 ANCHOR = HistoryRow("row-9", "", "assistant")
 IDLE = LoopRead(2, True, processing=False)
 BUSY = LoopRead(2, False, ("run-1",), processing=True)
@@ -31,7 +32,7 @@ class Bench:
         self.clock = FakeClock()
         self.ledger = Ledger.open(folder / "ledger.sqlite3", self.clock)
 
-    def prepare(self, key: str = "m1", anchor: Anchor | None = Anchor("row-9", 9)) -> None:  # noqa: B008
+    def prepare(self, key: str = "m1", anchor: Anchor | None = ANCHORED) -> None:
         self.ledger.prepare(PLACE, "hello", key, anchor=anchor)
 
     def write(self, key: str = "m1", connection: str = "c1") -> None:

@@ -296,11 +296,11 @@ def hold_between_writes(pid: int, backend: Path) -> None:
     while True:
         process.suspend()
         while process.status() != psutil.STATUS_STOPPED:
-            time.sleep(0.001)
+            time.sleep(0.001)  # the signal is on its way
         if all(map(_whole, backend.rglob("conversation.json"))):
             return
         process.resume()
-        time.sleep(0.01)
+        time.sleep(0.01)  # in which it can finish what it was writing
 
 
 def _whole(file: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -54,7 +55,7 @@ async def test_a_detached_session_is_known(tmp_path: Path) -> None:
     tmux("new-session", "-d", "sleep 60")
     try:
         pane = tmux("display-message", "-p", "#{pane_id}")
-        inside = {"PATH": "/usr/bin:/bin:/usr/local/bin", "TMUX": f"{tmp_path / 's'},1,0", "TMUX_PANE": pane}
+        inside = {"PATH": os.environ["PATH"], "TMUX": f"{tmp_path / 's'},1,0", "TMUX_PANE": pane}
         assert in_detached_tmux(inside)
         assert not in_detached_tmux({**inside, "TMUX": f"{tmp_path / 'gone'},1,0"})
         assert not in_detached_tmux({"PATH": inside["PATH"]})
